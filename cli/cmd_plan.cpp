@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+//
+// mrrope plan: the recommended (or a chosen) plan, why, and the other methods beside it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "cli/chart.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+struct Options {
+  ModelOptions model;
+  std::string method;
+  std::string length;
+  bool json = false;
+  bool csv = false;
+};
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kLabel = 10;
+
+// "model     64 pairs · base 10000": a label and what belongs to it, wrapped.
+void print_fact(std::string_view label, std::string_view text) {
+  fmt::print("{}{}\n", bold(fmt::format("{:<{}}", label, kLabel)), wrap(text, kWidth - kLabel, kLabel));
+}
+
+std::string bullet() { return terminal().unicode ? " · " : ", "; }
+
+void print_head(const Plan& plan, bool chosen) {
+  const LayerGroup& group = plan.spec.groups[0];
+  std::string model = plan.spec.name.empty() ? "" : plan.spec.name + bullet();
+  model += fmt::format("{} pairs{}base {}{}trained for {} tokens", group.rotary_dim / 2, bullet(),
+                       format_number(group.base), bullet(), plan.spec.context_trained);
+  print_fact("model", model);
+  print_fact("target", fmt::format("{} tokens{}factor {:.6g}", plan.context_target, bullet(), plan.factor));
+  const GroupPlan& table = plan.groups[0];
+  const double a = table.attention_scale;
+  std::string line = spell(plan.method) + (chosen ? "" : " (recommended)");
+  line += a == 1 ? bullet() + "attention scale 1"
+                 : fmt::format("{}attention scale {:.4f} (logits x {:.4f})", bullet(), a, a * a);
+  print_fact("plan", line);
+  print_fact("", describe(table.radix));
+  if (plan.length) print_fact("", fmt::format("the table for a text of {} tokens", *plan.length));
+}
+
+void print_explanation(const Plan& plan) {
+  const Explanation why = explain(plan);
+  std::string_view label = "why";
+  for (const std::string& reason : why.reasons) {
+    print_fact(label, reason);
+    label = "";
+  }
+  label = "caution";
+  for (const std::string& caution : why.cautions) {
+    print_fact(label, caution);
+    label = "";
+  }
+}
+
+// "fast: pair 0 … low 20 … high 46 … slow: pair 63" under the columns of a chart.
+std::string pair_axis(const GroupPlan& group, std::size_t width) {
+  const std::size_t n = group.pair_factors.size();
+  const std::size_t shown = std::min(n, width);
+  std::string axis(shown, ' ');
+  const auto put = [&](double pair, const std::string& text) {
+    const double share = pair / static_cast<double>(n);
+    auto at = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(shown));
+    if (text.size() > shown) return;
+    at = std::min(at, shown - text.size());
+    const std::size_t from = at == 0 ? 0 : at - 1;  // keep a space on both sides
+    if (axis.find_first_not_of(' ', from) < at + text.size() + 1) return;
+    axis.replace(at, text.size(), text);
+  };
+  put(0, "0");
+  put(static_cast<double>(n) - 1, fmt::format("{}", n - 1));
+  put(group.band.low, fmt::format("low {:.4g}", group.band.low));
+  put(group.band.high, fmt::format("high {:.4g}", group.band.high));
+  return axis;
+}
+
+void print_charts(const Plan& plan) {
+  const GroupPlan& group = plan.groups[0];
+  std::vector<double> finite;
+  std::copy_if(group.pair_factors.begin(), group.pair_factors.end(), std::back_inserter(finite),
+               [](double s) { return s < kNoRotation; });
+  const double top = finite.empty() ? 1 : *std::max_element(finite.begin(), finite.end());
+  if (group.radix.kind == Conversion::Kind::none || top <= 1) return;
+  const std::string axis = pair_axis(group, 64);
+  fmt::print("\n{}  how much each pair is slowed down (log scale; fast pairs left)\n{}", bold("s_i"),
+             draw({.values = group.pair_factors, .min = 1, .max = top, .log_scale = true, .axis = axis}));
+  if (group.radix.kind == Conversion::Kind::not_a_conversion || group.lambda.empty()) return;
+  const double steepest = std::max(group.radix.edge_last, std::max(group.radix.lambda_first, group.radix.lambda_last));
+  fmt::print("\n{}  growth of each digit's radix\n{}", bold("lambda_i"),
+             draw({.values = group.lambda,
+                   .min = 1,
+                   .max = std::max({steepest, group.radix.edge_first, 1.0001}),
+                   .height = 3,
+                   .axis = axis}));
+}
+
+void print_comparison(const Plan& plan) {
+  TextTable table({"method", "kind", "s mid", "s last", "scale", "unseen", "short drift"}, 2);
+  const GroupPlan& chosen = plan.groups[0];
+  const auto last = chosen.pair_factors.size() - 1;
+  const auto middle =
+      std::min<std::size_t>(last, static_cast<std::size_t>(std::lround((chosen.band.low + chosen.band.high) / 2)));
+  std::vector<Method> methods = comparable_methods();
+  if (std::find(methods.begin(), methods.end(), plan.method) == methods.end()) methods.push_back(plan.method);
+  for (const Method& method : methods) {
+    const bool here = method == plan.method;
+    const Result<Plan> made = make_plan(plan.spec, plan.context_target, method, plan.length);
+    if (!made) continue;  // the checks of the chosen plan have passed; only it can be unusual
+    const GroupPlan& group = made->groups[0];
+    const Exposure e = exposure(*made);
+    const auto number = [](double s) { return s >= kNoRotation ? std::string("still") : fmt::format("{:.2f}", s); };
+    table.add({short_name(method), short_kind(group.radix.kind), number(group.pair_factors[middle]),
+               number(group.pair_factors[last]), fmt::format("{:.3f}", group.attention_scale),
+               e.unseen_pairs == 0 ? "-" : fmt::format("{} x{:.3g}", e.unseen_pairs, e.unseen_ratio),
+               fmt::format("{:.3g}", e.short_drift_turns)},
+              here);
+  }
+  fmt::print("\n{}", table.text());
+  fmt::print("{}\n",
+             dim(fmt::format("  s mid: pair {}; unseen: pairs with new angles, and how far beyond training;", middle)));
+  fmt::print("{}\n", dim("  short drift: turns the most displaced pair is off within the trained length"));
+}
+
+void print_next(const Options& options, const Plan& plan) {
+  // Never wrapped: it is there to be copied
+  const std::string model = options.model.spec.empty() ? options.model.file : "--spec " + options.model.spec;
+  const std::string method = options.method.empty() ? "" : " --method " + options.method;
+  fmt::print("\n{}mrrope plan {} -c {}{} --json > plan.json\n", bold(fmt::format("{:<{}}", "next", kLabel)), model,
+             format_context(plan.context_target), method);
+}
+
+void print_csv(const Plan& plan) {
+  const GroupPlan& group = plan.groups[0];
+  const Spectrum learned = spectrum_of(plan.spec, 0);
+  fmt::print("pair,trained_wavelength,turns,pair_factor,inv_freq,lambda\n");
+  for (std::size_t i = 0; i < group.pair_factors.size(); ++i) {
+    const int pair = static_cast<int>(i);
+    fmt::print("{},{},{},{},{},{}\n", i, format_number(wavelength(learned, pair)), format_number(turns(learned, pair)),
+               format_number(group.pair_factors[i]), format_number(group.inv_freq[i]),
+               i < group.lambda.size() ? format_number(group.lambda[i]) : "");
+  }
+}
+
+int run_plan(const Options& options) {
+  // What to plan
+  const Result<Model> model = load_model(options.model);
+  if (!model) return fail(model.error());
+  std::optional<Method> method;
+  if (!options.method.empty()) {
+    const Result<Method> parsed = parse_method(options.method);
+    if (!parsed) return fail({parsed.error().code, to_string(parsed.error()), "--method"});
+    method = *parsed;
+  } else if (model->plan) {
+    method = model->plan->method;
+  }
+  std::optional<std::int64_t> length;
+  if (!options.length.empty()) {
+    const Result<std::int64_t> tokens = parse_context(options.length);
+    if (!tokens) return fail({tokens.error().code, tokens.error().message, "--length"});
+    length = *tokens;
+  } else if (model->plan) {
+    length = model->plan->length;
+  }
+
+  // The plan
+  Result<Plan> plan = method ? make_plan(model->spec, model->context_target, *method, length)
+                             : recommend(model->spec, model->context_target);
+  if (!plan) return fail({plan.error().code, to_string(plan.error()), method ? "--method" : "-c"});
+  plan->source = model->source;
+
+  if (options.json) {
+    fmt::print("{}", to_json(*plan));
+  } else if (options.csv) {
+    print_csv(*plan);
+  } else {
+    print_head(*plan, method.has_value());
+    print_explanation(*plan);
+    print_charts(*plan);
+    print_comparison(*plan);
+    print_next(options, *plan);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& program, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("plan",
+                                             "how to reach a longer context: the plan, why, and the alternatives\n"
+                                             "\n"
+                                             "  mrrope plan --spec dim=128,base=10000,ctx=4096 -c 64k\n"
+                                             "  mrrope plan --spec dim=128,base=5e5,ctx=8k -c 32k --json > plan.json\n"
+                                             "  mrrope plan plan.json\n");
+  add_model_options(*command, options->model);
+  command
+      ->add_option("--method", options->method,
+                   "NAME[:key=value]...[+MODIFIER]..., see mrrope methods\n(default: the recommended one)")
+      ->type_name("METHOD");
+  command
+      ->add_option("--length", options->length,
+                   "for methods with a table per length: the text's length\n(default: the target)")
+      ->type_name("N");
+  auto* json = command->add_flag("--json", options->json, "the plan file");
+  command->add_flag("--csv", options->csv, "one line per pair")->excludes(json);
+  command->callback([options, &action] { action = [options] { return run_plan(*options); }; });
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// The subcommands. Each adds itself to the program; what it returns is the exit status: 0 done, 1 failure, 2 wrong
+// usage, 3 findings or a threshold missed, 130 interrupted.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+
+#include "mrrope/result.h"
+
+namespace mrrope::cli {
+
+using Action = std::function<int()>;
+
+// Adds the command and sets `action` when it is the one that was called.
+void add_plan(CLI::App& program, Action& action);
+void add_analyze(CLI::App& program, Action& action);
+void add_methods(CLI::App& program, Action& action);
+
+// Prints the error; 2 if it lies in what was typed (its place is a flag), else 1.
+int fail(const Error& error);
+
+}  // namespace mrrope::cli

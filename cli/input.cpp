@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "cli/input.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/text.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+constexpr std::size_t kMaxFile = std::size_t{64} << 20;
+
+Error at(std::string flag, Error error) {
+  error.where = error.where.empty() ? std::move(flag) : std::move(flag) + " " + error.where;
+  return error;
+}
+
+// The target: -c, else --factor, else the plan file's own.
+Result<std::int64_t> target_of(const ModelOptions& options, const Model& model) {
+  if (!options.context.empty() && !options.factor.empty()) {
+    return Error{ErrorCode::invalid_argument, "give either -c or --factor, not both", ""};
+  }
+  if (!options.context.empty()) {
+    Result<std::int64_t> tokens = parse_context(options.context);
+    return tokens ? tokens : at("-c", tokens.error());
+  }
+  if (!options.factor.empty()) {
+    const Result<double> factor = parse_number(options.factor);
+    if (!factor || !(*factor >= 1 && *factor <= kMaxFactor)) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("expected a number between 1 and 2^20, found \"{}\"", options.factor), "--factor"};
+    }
+    return static_cast<std::int64_t>(std::llround(*factor * static_cast<double>(model.spec.context_trained)));
+  }
+  if (model.plan) return model.plan->context_target;
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("say how long a text you want: -c {} would be four times the trained length",
+                           format_context(4 * model.spec.context_trained)),
+               "-c"};
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& command, ModelOptions& options) {
+  auto* file = command.add_option("MODEL", options.file, "a plan file, or - for stdin");
+  command
+      .add_option("--spec", options.spec,
+                  "the model in words: dim=128,base=10000,ctx=4096\n"
+                  "(dim: rotated coordinates per head). A model with a\n"
+                  "scaling of its own adds scaling=llama3,\n"
+                  "scaling_factor=8,scaling_ctx=8k")
+      ->type_name("SPEC")
+      ->excludes(file);
+  command.add_option("-c,--ctx-size", options.context, "the length wanted: 32768, 32k, 1M tokens")->type_name("N");
+  command.add_option("--factor", options.factor, "the same as a multiple of the trained length")->type_name("S");
+}
+
+Result<std::string> read_text(const std::string& path) {
+  const bool standard_input = path == "-";
+  const auto close = [&](std::FILE* f) {
+    if (f != nullptr && f != stdin) (void)std::fclose(f);
+  };
+  const std::unique_ptr<std::FILE, decltype(close)> file(standard_input ? stdin : std::fopen(path.c_str(), "rbe"),
+                                                         close);
+  if (!file) return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT(concurrency-mt-unsafe)
+  std::string text;
+  std::array<char, 1 << 16> buffer{};
+  for (;;) {
+    const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get());
+    text.append(buffer.data(), got);
+    if (text.size() > kMaxFile) return Error{ErrorCode::malformed, "too large to be a plan file", path};
+    if (got == 0) break;
+  }
+  if (std::ferror(file.get()) != 0) return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT
+  return text;
+}
+
+Result<Model> load_model(const ModelOptions& options) {
+  Model model;
+  if (!options.spec.empty()) {
+    Result<RopeSpec> spec = parse_spec(options.spec);
+    if (!spec) return at("--spec", spec.error());
+    model.spec = *std::move(spec);
+    model.source = "--spec " + options.spec;
+  } else if (!options.file.empty()) {
+    const Result<std::string> text = read_text(options.file);
+    if (!text) return text.error();
+    Result<Plan> plan = plan_from_json(*text);
+    if (!plan) return at((options.file == "-" ? "stdin" : options.file) + ":", plan.error());
+    model.spec = plan->spec;
+    model.source = plan->source;
+    model.plan = *std::move(plan);
+  } else {
+    return Error{ErrorCode::invalid_argument, "which model? Give a plan file, or --spec dim=128,base=10000,ctx=4096",
+                 "MODEL"};
+  }
+  const Result<std::int64_t> target = target_of(options, model);
+  if (!target) return target.error();
+  model.context_target = *target;
+  return model;
+}
+
+Result<std::vector<Method>> parse_methods(const std::string& text) {
+  std::vector<Method> methods;
+  for (const std::string_view part : base::split(text, ',')) {
+    Result<Method> method = parse_method(part);
+    if (!method) return at("--methods", method.error());
+    methods.push_back(*std::move(method));
+  }
+  return methods;
+}
+
+std::vector<Method> comparable_methods() {
+  std::vector<Method> methods;
+  for (const MethodInfo& info : method_catalogue()) {
+    if (info.is_modifier || info.needs_parameters) continue;
+    methods.push_back(*parse_method(info.name));
+  }
+  return methods;
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// What every command takes: a model, given as a plan file or --spec, and the length wanted.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mrrope/mrrope.h"
+
+namespace mrrope::cli {
+
+struct ModelOptions {
+  std::string file;     // a plan file; "-" is stdin
+  std::string spec;     // --spec
+  std::string context;  // -c
+  std::string factor;   // --factor
+};
+
+// Adds MODEL, --spec, -c and --factor to a command.
+void add_model_options(CLI::App& command, ModelOptions& options);
+
+struct Model {
+  RopeSpec spec;
+  std::int64_t context_target = 0;
+  std::optional<Plan> plan;  // of a plan file
+  std::string source;
+};
+
+// Errors carry the flag in `where`.
+Result<Model> load_model(const ModelOptions& options);
+
+// "none,yarn:truncate=false,mrrope-pro".
+Result<std::vector<Method>> parse_methods(const std::string& text);
+
+// Every method that has a table without parameters and is not a modifier: what comparisons show by default.
+std::vector<Method> comparable_methods();
+
+// The whole of a file or of stdin ("-"); refuses what is too large to be a plan.
+Result<std::string> read_text(const std::string& path);
+
+}  // namespace mrrope::cli

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "cli/terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace mrrope::cli {
+
+namespace {
+
+// The first of LC_ALL, LC_CTYPE and LANG that is set decides. Nothing set (containers) means a modern terminal.
+bool locale_is_unicode() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): read before any thread starts
+    if (value == nullptr || *value == '\0') continue;
+    std::string name(value);
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    return name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
+  }
+  return true;
+}
+
+std::string styled(std::string_view code, std::string_view text) {
+  return terminal().colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+}
+
+}  // namespace
+
+const Terminal& terminal() {
+  static const Terminal found = [] {
+    const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe)
+    return Terminal{.colour = isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0'),
+                    .unicode = locale_is_unicode()};
+  }();
+  return found;
+}
+
+std::string bold(std::string_view text) { return styled("1", text); }
+std::string dim(std::string_view text) { return styled("2", text); }
+
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string out;
+  std::size_t used = 0;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, space);
+    if (used > 0 && used + 1 + columns(word) > width) {
+      out.append(1, '\n').append(indent, ' ');
+      used = 0;
+    } else if (used > 0) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += columns(word);
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  return out;
+}
+
+void print_error(std::string_view message, std::string_view hint) {
+  fmt::print(stderr, "error: {}\n", message);
+  if (!hint.empty()) fmt::print(stderr, "hint: {}\n", hint);
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# Libraries come from the system where it has them (Debian 12: nlohmann-json3-dev libfmt-dev libcli11-dev libgtest-dev);
+# otherwise they are fetched at the pinned tag. None of them appears in an installed header or is needed by a consumer.
+include(FetchContent)
+
+FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json.git GIT_TAG v3.11.2 GIT_SHALLOW ON
+                     FIND_PACKAGE_ARGS 3.11)
+FetchContent_Declare(fmt GIT_REPOSITORY https://github.com/fmtlib/fmt.git GIT_TAG 9.1.0 GIT_SHALLOW ON
+                     FIND_PACKAGE_ARGS 9)
+FetchContent_MakeAvailable(nlohmann_json fmt)
+
+if(MRROPE_BUILD_CLI)
+  FetchContent_Declare(CLI11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.1.2 GIT_SHALLOW ON
+                       FIND_PACKAGE_ARGS 2.1)
+  FetchContent_MakeAvailable(CLI11)
+endif()
+
+if(MRROPE_BUILD_TESTS)
+  FetchContent_Declare(GTest GIT_REPOSITORY https://github.com/google/googletest.git GIT_TAG release-1.12.1
+                       GIT_SHALLOW ON FIND_PACKAGE_ARGS 1.12)
+  FetchContent_MakeAvailable(GTest)
+endif()

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# find_package(mrrope) and pkg-config mrrope. The library carries no dependency of its own into either.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS mrrope EXPORT mrrope-targets)
+install(DIRECTORY include/mrrope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT mrrope-targets NAMESPACE mrrope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
+if(MRROPE_BUILD_CLI)
+  install(TARGETS mrrope_cli)
+endif()
+
+configure_package_config_file(cmake/mrrope-config.cmake.in ${PROJECT_BINARY_DIR}/mrrope-config.cmake
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/mrrope-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/mrrope-config.cmake ${PROJECT_BINARY_DIR}/mrrope-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
+
+configure_file(cmake/mrrope.pc.in ${PROJECT_BINARY_DIR}/mrrope.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/mrrope.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})

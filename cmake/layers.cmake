@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+# One target per folder of src/, linked along the direction in which includes may point (docs/architecture.md).
+
+# Flags shared by everything we compile. No contraction and no fast-math: theory is checked to the ulp, and the same
+# plan must come out of every compiler.
+function(mrrope_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow
+                                           -ffp-contract=off)
+  # gcc 12 sees overlapping copies in std::string concatenation where there are none (GCC bug 105651).
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+  if(MRROPE_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(MRROPE_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=all
+                                             -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+  endif()
+endfunction()
+
+# mrrope_layer(NAME SOURCES a.cpp … [DEPENDS layer …]): the objects of src/NAME, to be bundled into the library.
+set(mrrope_layer_objects)
+function(mrrope_layer name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  list(TRANSFORM arg_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/src/${name}/)
+  add_library(mrrope_${name} OBJECT ${arg_SOURCES})
+  target_include_directories(mrrope_${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(mrrope_${name} PRIVATE fmt::fmt-header-only nlohmann_json::nlohmann_json)
+  foreach(dependency IN LISTS arg_DEPENDS)
+    add_dependencies(mrrope_${name} mrrope_${dependency})
+  endforeach()
+  mrrope_compile_options(mrrope_${name})
+  set(mrrope_layer_objects ${mrrope_layer_objects} $<TARGET_OBJECTS:mrrope_${name}> PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// Strict JSON: a parser that refuses what nlohmann::json would let pass, a reader that names the field it stumbles
+// over, and a writer people can read.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mrrope/result.h"
+
+namespace mrrope::base {
+
+using Json = nlohmann::ordered_json;
+
+// Larger texts are refused before they are parsed: no file of ours comes near.
+inline constexpr std::size_t kMaxJsonBytes = std::size_t{64} << 20;
+
+// Errors: not JSON (with line and column), repeated keys, numbers that overflow a double, nesting deeper than 32.
+Result<Json> parse_json(std::string_view text);
+
+// Two-space indent; a list of scalars stays on one line; doubles as the shortest text that reads back the same.
+std::string write_json(const Json& value);
+
+// Thrown by ObjectReader and caught at the public function that owns it: a file of twenty fields is read as a list of
+// statements instead of twenty branches. Never leaves the library.
+struct Rejected {
+  Error error;
+};
+
+// Reads the fields of one object. Every getter throws Rejected with the path of the field; finish() rejects fields that
+// nobody asked for.
+class ObjectReader {
+ public:
+  ObjectReader(const Json& value, std::string path);
+
+  [[nodiscard]] bool has(std::string_view key) const;
+  [[nodiscard]] std::string path(std::string_view key) const;
+
+  const Json& any(std::string_view key);
+  std::string text(std::string_view key);
+  bool boolean(std::string_view key);
+  double number(std::string_view key);
+  std::int64_t integer(std::string_view key, std::int64_t min, std::int64_t max);
+  std::vector<double> numbers(std::string_view key);
+  ObjectReader object(std::string_view key);
+  const Json& array(std::string_view key);
+
+  void finish() const;
+
+  [[noreturn]] void reject(std::string_view key, ErrorCode code, std::string message) const;
+
+ private:
+  const Json* object_;
+  std::string path_;
+  std::vector<std::string> read_;
+};
+
+// "a string", "a list", …: what was found, for messages.
+std::string_view kind_of(const Json& value);
+
+}  // namespace mrrope::base

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// Small text helpers shared by the parsers of names, specs and files.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mrrope::base {
+
+// The parts of `text` between separators; one empty part for an empty text.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+// "a, b, c".
+std::string join(std::span<const std::string_view> parts, std::string_view separator = ", ");
+
+// The candidate a person most probably meant: smallest edit distance, at most a third of the word, rounded up; empty if
+// none is near.
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+}  // namespace mrrope::base

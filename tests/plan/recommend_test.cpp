@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include "tests/support/specs.h"
+
+namespace mrrope {
+namespace {
+
+bool mentions(const std::vector<std::string>& lines, const std::string& text) {
+  for (const std::string& line : lines) {
+    if (line.find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(Recommend, NothingWhereTheModelAlreadyReaches) {
+  const Plan plan = *recommend(test::llama2_spec(), 4096);
+  EXPECT_EQ(plan.method, Method{None{}});
+  EXPECT_TRUE(mentions(explain(plan).reasons, "need no extension"));
+  EXPECT_TRUE(mentions(explain(plan).reasons, "Short prompts see the trained table"));
+  EXPECT_TRUE(explain(plan).cautions.empty());
+}
+
+TEST(Recommend, ProgressiveConversionAtTheSmallestSufficientFactor) {
+  const Plan plan = *recommend(test::llama2_spec(), 10000);
+  EXPECT_EQ(plan.method, Method{MrRopePro{}});
+  EXPECT_DOUBLE_EQ(plan.factor, 10000.0 / 4096);
+  const Explanation why = explain(plan);
+  EXPECT_TRUE(mentions(why.reasons, "smallest that covers 10000 tokens"));
+  EXPECT_TRUE(mentions(why.reasons, "Short prompts pay"));
+  EXPECT_TRUE(mentions(why.reasons, "No pair meets an angle"));
+}
+
+TEST(Explain, WarnsOfUnseenAngles) {
+  const Plan plan = *make_plan(test::llama2_spec(), 65536, None{});
+  EXPECT_TRUE(mentions(explain(plan).cautions, "18 pairs meet angles up to 16 times beyond training"));
+}
+
+TEST(Explain, WarnsBeyondWhatWasMeasured) {
+  EXPECT_TRUE(mentions(explain(*recommend(test::llama2_spec(), 1 << 20)).cautions, "Beyond 16x"));
+  EXPECT_FALSE(mentions(explain(*recommend(test::llama2_spec(), 65536)).cautions, "Beyond 16x"));
+}
+
+TEST(Explain, SpeaksOfTheModelsOwnScalingAndOfSlidingLayers) {
+  EXPECT_TRUE(mentions(explain(*recommend(test::llama31_spec(), 262144)).reasons, "own scaling (llama3)"));
+  EXPECT_TRUE(mentions(explain(*recommend(test::gemma3_spec(), 262144)).reasons, "\"sliding\""));
+}
+
+TEST(Explain, WarnsWhenTheBandEndsBeyondTheLastPair) {
+  const RopeSpec phi = test::spec("dim=96,base=10000,ctx=128k");
+  EXPECT_TRUE(mentions(explain(*recommend(phi, 524288)).cautions, "beyond the last pair 47"));
+}
+
+}  // namespace
+}  // namespace mrrope
