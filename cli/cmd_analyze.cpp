@@ -171,6 +171,7 @@ Result<std::vector<Row>> analyse(const Options& options, const Model& model, std
 
 Figure make_figure(const Options& options, const Model& model, const std::vector<Row>& rows) {
   std::vector<Plan> plans;
+  plans.reserve(rows.size());
   for (const Row& row : rows) plans.push_back(row.plan);
   if (options.figure == "scale") return scale_figure(plans);
   if (options.figure == "bound") return bound_figure(plans, options.points);

@@ -40,6 +40,7 @@ std::vector<double> smooth(const std::vector<double>& curve, const std::vector<d
 
 std::vector<double> pick(const std::vector<double>& curve, const std::vector<double>& at) {
   std::vector<double> out;
+  out.reserve(at.size());
   for (const double m : at) out.push_back(curve[static_cast<std::size_t>(m) - 1]);
   return out;
 }

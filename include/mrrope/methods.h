@@ -14,6 +14,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -227,12 +228,12 @@ struct Table {
 Table table(const Spectrum& spectrum, double factor, const Method& method, std::optional<double> length = std::nullopt);
 
 // theta'_i = theta_i / s_i, exactly 0 for a pair that stands still. [T2]
-std::vector<double> inv_freq(const Spectrum& spectrum, const std::vector<double>& pair_factors);
+std::vector<double> inv_freq(const Spectrum& spectrum, std::span<const double> pair_factors);
 
 // True for laws whose table changes with the sequence length (dynamic-ntk, dynamic-yarn, longrope).
 bool depends_on_length(const Method& method) noexcept;
 
 // The band a law works on, or the default band for a law without one: the pairs that matter for its analysis.
-Band band_of(const Spectrum& spectrum, const Method& method) noexcept;
+Band band_of(const Spectrum& spectrum, const Method& method);
 
 }  // namespace mrrope

@@ -95,7 +95,7 @@ Explanation explain(const Plan& plan) {
     out.reasons.push_back(fmt::format("The model's own scaling ({}) stays; the extension multiplies it.",
                                       spell(plan.spec.groups[0].trained->method)));
   }
-  if (plan.length && std::holds_alternative<LongRope>(plan.method.law) == false) {
+  if (plan.length && !std::holds_alternative<LongRope>(plan.method.law)) {
     out.cautions.push_back(fmt::format(
         "The table changes with the text's length (this one is for {}); keys cached earlier keep the older rotation.",
         *plan.length));

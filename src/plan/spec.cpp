@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -140,12 +141,13 @@ struct SpecText {
 
 // The key a person typed for a field of the checked spec, so that errors speak their language.
 std::string spec_key(const std::string& where) {
-  constexpr std::pair<std::string_view, std::string_view> names[] = {{"rotary_dim", "dim"},
-                                                                     {"groups[0].base", "base"},
-                                                                     {"context_trained", "ctx"},
-                                                                     {"trained.factor", "scaling_factor"},
-                                                                     {"context_original", "scaling_ctx"},
-                                                                     {"trained.method", "scaling"}};
+  using Name = std::pair<std::string_view, std::string_view>;
+  constexpr std::array<Name, 6> names = {Name{"rotary_dim", "dim"},
+                                         Name{"groups[0].base", "base"},
+                                         Name{"context_trained", "ctx"},
+                                         Name{"trained.factor", "scaling_factor"},
+                                         Name{"context_original", "scaling_ctx"},
+                                         Name{"trained.method", "scaling"}};
   for (const auto& [field, key] : names) {
     if (where.find(field) != std::string::npos) return std::string(key);
   }
@@ -155,8 +157,8 @@ std::string spec_key(const std::string& where) {
 }  // namespace
 
 Result<RopeSpec> parse_spec(std::string_view text) {
-  static constexpr std::string_view kKeys[] = {"dim",     "base",           "ctx",        "name",
-                                               "scaling", "scaling_factor", "scaling_ctx"};
+  static constexpr std::array<std::string_view, 7> kKeys = {"dim",     "base",           "ctx",        "name",
+                                                            "scaling", "scaling_factor", "scaling_ctx"};
   SpecText parsed;
   std::vector<std::string_view> seen;
   for (const std::string_view part : base::split(text, ',')) {

@@ -21,7 +21,7 @@ Table table(const Spectrum& spectrum, double factor, const Method& method, std::
   return result;
 }
 
-std::vector<double> inv_freq(const Spectrum& spectrum, const std::vector<double>& pair_factors) {
+std::vector<double> inv_freq(const Spectrum& spectrum, std::span<const double> pair_factors) {
   assert(pair_factors.size() == spectrum.inv_freq.size());
   std::vector<double> result;
   result.reserve(pair_factors.size());
@@ -43,7 +43,7 @@ constexpr bool kRampOverPairs = std::is_same_v<L, Yarn> || std::is_same_v<L, Dyn
 
 }  // namespace
 
-Band band_of(const Spectrum& spectrum, const Method& method) noexcept {
+Band band_of(const Spectrum& spectrum, const Method& method) {
   return std::visit(
       [&](const auto& law) {
         using L = std::remove_cvref_t<decltype(law)>;

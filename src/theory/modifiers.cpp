@@ -35,8 +35,9 @@ void modify(const Spectrum& spectrum, std::span<double> pair_factors, const Cope
   const int n = spectrum.pairs();
   const int faded = modifier.pairs.value_or(n - pairs_with_full_turn(spectrum));
   assert(faded >= 0 && faded <= n);
+  const std::span<double> tail = pair_factors.last(static_cast<std::size_t>(faded));
   for (int k = 0; k < faded; ++k) {
-    double& s = pair_factors[static_cast<std::size_t>(n - faded + k)];
+    double& s = tail[static_cast<std::size_t>(k)];
     if (k == faded - 1) {
       s = kNoRotation;
       break;
