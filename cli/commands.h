@@ -15,7 +15,11 @@ namespace mrrope::cli {
 using Action = std::function<int()>;
 
 // Adds the command and sets `action` when it is the one that was called.
+void add_inspect(CLI::App& program, Action& action);
 void add_plan(CLI::App& program, Action& action);
+void add_extend(CLI::App& program, Action& action);
+void add_doctor(CLI::App& program, Action& action);
+void add_diff(CLI::App& program, Action& action);
 void add_analyze(CLI::App& program, Action& action);
 void add_methods(CLI::App& program, Action& action);
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <utility>
 
@@ -22,6 +23,28 @@ constexpr std::size_t kMaxFile = std::size_t{64} << 20;
 Error at(std::string flag, Error error) {
   error.where = error.where.empty() ? std::move(flag) : std::move(flag) + " " + error.where;
   return error;
+}
+
+// A plan file says what it is; anything else is a model.
+std::optional<Error> load_file(const std::string& path, Model& model) {
+  const bool plan_file = path == "-" || is_plan_file(path);
+  if (plan_file) {
+    const Result<std::string> text = read_text(path);
+    if (!text) return text.error();
+    Result<Plan> plan = plan_from_json(*text);
+    if (!plan) return at((path == "-" ? "stdin" : path) + ":", plan.error());
+    model.spec = plan->spec;
+    model.source = plan->source;
+    model.plan = *std::move(plan);
+    return std::nullopt;
+  }
+  const Result<ModelFile> file = read_model(path);
+  if (!file) return file.error();
+  Result<RopeSpec> spec = rope_spec(*file);
+  if (!spec) return at(path + ":", spec.error());
+  model.spec = *std::move(spec);
+  model.source = path;
+  return std::nullopt;
 }
 
 // The target: -c, else --factor, else the plan file's own.
@@ -51,7 +74,8 @@ Result<std::int64_t> target_of(const ModelOptions& options, const Model& model) 
 }  // namespace
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
-  auto* file = command.add_option("MODEL", options.file, "a plan file, or - for stdin");
+  auto* file = command.add_option(
+      "MODEL", options.file, "a .gguf, a Hugging Face folder or config.json, a plan\nfile, or - for a plan on stdin");
   command
       .add_option("--spec", options.spec,
                   "the model in words: dim=128,base=10000,ctx=4096\n"
@@ -62,6 +86,12 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->excludes(file);
   command.add_option("-c,--ctx-size", options.context, "the length wanted: 32768, 32k, 1M tokens")->type_name("N");
   command.add_option("--factor", options.factor, "the same as a multiple of the trained length")->type_name("S");
+}
+
+bool is_plan_file(const std::string& path) {
+  std::array<char, 256> start{};
+  std::ifstream(path, std::ios::binary).read(start.data(), start.size() - 1);
+  return std::string_view(start.data()).find("mrrope.plan/") != std::string_view::npos;
 }
 
 Result<std::string> read_text(const std::string& path) {
@@ -92,15 +122,10 @@ Result<Model> load_model(const ModelOptions& options) {
     model.spec = *std::move(spec);
     model.source = "--spec " + options.spec;
   } else if (!options.file.empty()) {
-    const Result<std::string> text = read_text(options.file);
-    if (!text) return text.error();
-    Result<Plan> plan = plan_from_json(*text);
-    if (!plan) return at((options.file == "-" ? "stdin" : options.file) + ":", plan.error());
-    model.spec = plan->spec;
-    model.source = plan->source;
-    model.plan = *std::move(plan);
+    if (auto error = load_file(options.file, model)) return std::move(*error);
   } else {
-    return Error{ErrorCode::invalid_argument, "which model? Give a plan file, or --spec dim=128,base=10000,ctx=4096",
+    return Error{ErrorCode::invalid_argument,
+                 "which model? Give a .gguf, a Hugging Face folder, a plan file, or --spec dim=128,base=10000,ctx=4096",
                  "MODEL"};
   }
   const Result<std::int64_t> target = target_of(options, model);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What every command takes: a model, given as a plan file or --spec, and the length wanted.
+// What every command takes: a model, given as a file or --spec, and the length wanted.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,7 @@
 namespace mrrope::cli {
 
 struct ModelOptions {
-  std::string file;     // a plan file; "-" is stdin
+  std::string file;     // a model file or folder, or a plan file; "-" is a plan on stdin
   std::string spec;     // --spec
   std::string context;  // -c
   std::string factor;   // --factor
@@ -39,6 +39,9 @@ Result<std::vector<Method>> parse_methods(const std::string& text);
 
 // Every method that has a table without parameters and is not a modifier: what comparisons show by default.
 std::vector<Method> comparable_methods();
+
+// Whether a file has our schema near its start: enough to choose the reader, which then checks everything.
+bool is_plan_file(const std::string& path);
 
 // The whole of a file or of stdin ("-"); refuses what is too large to be a plan.
 Result<std::string> read_text(const std::string& path);

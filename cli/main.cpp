@@ -66,7 +66,11 @@ int run(int argc, char** argv) {
   program.get_help_ptr()->description("this text");
   program.get_version_ptr()->description("the version");
   Action action;
+  add_inspect(program, action);
   add_plan(program, action);
+  add_extend(program, action);
+  add_doctor(program, action);
+  add_diff(program, action);
   add_analyze(program, action);
   add_methods(program, action);
 

@@ -10,9 +10,9 @@
 //   write_gguf(*model, edits, "longer.gguf");
 //
 // Every byte of a file is hostile until checked: counts, lengths, offsets and types are bounded before memory is taken,
-// and a header larger than kMaxGgufHeader is refused. What is not understood (unknown keys, unknown tensor types) is kept
-// as it is: reading and writing without an edit gives the same bytes. Versions 2 and 3, little-endian.
-// Format: ggml/include/gguf.h of llama.cpp v0.5.0.
+// and a header larger than kMaxGgufHeader is refused. What is not understood (unknown keys, unknown tensor types) is
+// kept as it is: reading and writing without an edit gives the same bytes. Versions 2 and 3, little-endian. Format:
+// ggml/include/gguf.h of llama.cpp v0.5.0.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@
 
 namespace mrrope {
 
-// ---- Values ------------------------------------------------------------------------------------------------------------
+// ---- Values
+// ------------------------------------------------------------------------------------------------------------
 
 enum class GgufType : std::uint32_t {
   u8 = 0,
@@ -84,7 +85,8 @@ class GgufValue {
   std::string bytes_;
 };
 
-// ---- One file ----------------------------------------------------------------------------------------------------------
+// ---- One file
+// ----------------------------------------------------------------------------------------------------------
 
 struct GgufEntry {
   std::string key;
@@ -97,7 +99,7 @@ struct GgufTensor {
   std::vector<std::uint64_t> shape;  // ne[0] first
   std::uint32_t type = 0;            // ggml_type; may be one we do not know
   std::uint64_t offset = 0;          // from the start of the data section
-  std::uint64_t bytes = 0;           // without padding
+  std::uint64_t bytes = 0;           // without padding; of an unknown type: up to the next tensor
   bool operator==(const GgufTensor&) const = default;
 };
 
@@ -107,7 +109,8 @@ struct GgufFile {
   std::uint64_t alignment = 32;
   std::vector<GgufEntry> entries;   // in file order
   std::vector<GgufTensor> tensors;  // in file order
-  std::uint64_t data_offset = 0;    // where tensor data begins
+  std::string padding;              // between the header and the data, if it is not the usual zeros
+  std::uint64_t data_offset = 0;    // where tensor data begins; without tensors: where the header ends
   std::uint64_t file_size = 0;
 
   [[nodiscard]] const GgufValue* find(std::string_view key) const noexcept;
@@ -126,25 +129,27 @@ Result<GgufFile> parse_gguf(std::span<const std::byte> bytes, std::uint64_t file
 // The header as bytes, padding included: exactly the file's own first data_offset bytes for an unchanged GgufFile.
 std::string encode_gguf_header(const GgufFile& file);
 
-// ---- A model: one file, or all shards of a split one ---------------------------------------------------------------------
+// ---- A model: one file, or all shards of a split one
+// ---------------------------------------------------------------------
 
 struct GgufModel {
   std::vector<GgufFile> shards;  // at least one; the first carries the metadata
 
   [[nodiscard]] const GgufFile& head() const noexcept { return shards.front(); }
-  [[nodiscard]] std::string architecture() const;                                // general.architecture, may be empty
-  [[nodiscard]] const GgufValue* find(std::string_view suffix) const noexcept;   // "<architecture>." + suffix
+  [[nodiscard]] std::string architecture() const;                               // general.architecture, may be empty
+  [[nodiscard]] const GgufValue* find(std::string_view suffix) const noexcept;  // "<architecture>." + suffix
   [[nodiscard]] const GgufTensor* find_tensor(std::string_view name) const noexcept;
 };
 
-// `path` is a single file or the first shard (…-00001-of-000NN.gguf); the others are found beside it, and every one must
-// be there and agree on split.count and split.no.
+// `path` is a single file or the first shard (…-00001-of-000NN.gguf); the others are found beside it, and every one
+// must be there and agree on split.count and split.no.
 Result<GgufModel> read_gguf(const std::string& path);
 
 // The values of a small F32 tensor such as rope_freqs.weight; refuses more than 1 MiB and other types.
 Result<std::vector<float>> read_f32_tensor(const GgufModel& model, std::string_view name);
 
-// ---- Edits ---------------------------------------------------------------------------------------------------------------
+// ---- Edits
+// ---------------------------------------------------------------------------------------------------------------
 
 // What will change, old -> new: printable before anything is written, and the input of every writer.
 struct GgufEdits {
@@ -165,7 +170,9 @@ struct GgufEdits {
 
   void set(std::string key, GgufValue value) { changes.push_back({std::move(key), std::move(value)}); }
   void remove(std::string key) { changes.push_back({std::move(key), std::nullopt}); }
-  void add_tensor(std::string name, std::vector<float> values) { tensors.push_back({std::move(name), std::move(values)}); }
+  void add_tensor(std::string name, std::vector<float> values) {
+    tensors.push_back({std::move(name), std::move(values)});
+  }
   [[nodiscard]] bool empty() const {
     return changes.empty() && tensors.empty() && removed_tensors.empty() && !architecture;
   }
@@ -176,7 +183,8 @@ struct GgufEdits {
 // ones follow at the end. Errors: a tensor that exists with another size or type.
 Result<GgufFile> edited(const GgufFile& file, const GgufEdits& edits);
 
-// ---- Writing -------------------------------------------------------------------------------------------------------------
+// ---- Writing
+// -------------------------------------------------------------------------------------------------------------
 
 struct WriteOptions {
   bool overwrite = false;  // replace an existing target
@@ -195,13 +203,12 @@ std::optional<Error> write_gguf(const GgufModel& model, const GgufEdits& edits, 
 std::optional<Error> write_gguf_sidecar(std::span<const GgufEdits::NewTensor> tensors, const std::string& target,
                                         const WriteOptions& options = {});
 
-// Changes the file itself. Values of the same size are overwritten; a header that grows is moved by inserting a range at
-// the front (ext4, xfs), the data blocks stay where they are. A journal beside the file (path + ".mrrope-journal") holds
-// the old header until the change is complete: after a crash recover_gguf puts the old bytes back.
-// The inserted range is a multiple of the file system's block, so the header is filled up with a key "mrrope.padding";
-// an edit that removes all other mrrope.* keys and the appended tensors also takes the range and the padding out again,
-// which gives the file its old bytes back.
-// Errors: unsupported, where the file system cannot insert a range.
+// Changes the file itself. Values of the same size are overwritten; a header that grows is moved by inserting a range
+// at the front (ext4, xfs), the data blocks stay where they are. A journal beside the file (path + ".mrrope-journal")
+// holds the old header until the change is complete: after a crash recover_gguf puts the old bytes back. The inserted
+// range is a multiple of the file system's block, so the header is filled up with a key "mrrope.padding"; an edit that
+// removes all other mrrope.* keys and the appended tensors also takes the range and the padding out again, which gives
+// the file its old bytes back. Errors: unsupported, where the file system cannot insert a range.
 std::optional<Error> edit_gguf_in_place(const GgufModel& model, const GgufEdits& edits);
 
 // True if a change in place was interrupted and has now been undone; false if there was nothing to do.

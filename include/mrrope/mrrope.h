@@ -3,13 +3,19 @@
 // Everything. Include the header of one concern instead where you need only that; they read in this order.
 #pragma once
 
-#include "mrrope/analysis.h"   // IWYU pragma: export
-#include "mrrope/catalogue.h"  // IWYU pragma: export
-#include "mrrope/methods.h"    // IWYU pragma: export
-#include "mrrope/plan.h"       // IWYU pragma: export
-#include "mrrope/radix.h"      // IWYU pragma: export
-#include "mrrope/result.h"     // IWYU pragma: export
-#include "mrrope/spec.h"       // IWYU pragma: export
-#include "mrrope/spectrum.h"   // IWYU pragma: export
-#include "mrrope/units.h"      // IWYU pragma: export
-#include "mrrope/version.h"    // IWYU pragma: export
+#include "mrrope/analysis.h"    // IWYU pragma: export
+#include "mrrope/catalogue.h"   // IWYU pragma: export
+#include "mrrope/findings.h"    // IWYU pragma: export
+#include "mrrope/gguf.h"        // IWYU pragma: export
+#include "mrrope/hf_config.h"   // IWYU pragma: export
+#include "mrrope/methods.h"     // IWYU pragma: export
+#include "mrrope/model_file.h"  // IWYU pragma: export
+#include "mrrope/plan.h"        // IWYU pragma: export
+#include "mrrope/provenance.h"  // IWYU pragma: export
+#include "mrrope/radix.h"       // IWYU pragma: export
+#include "mrrope/result.h"      // IWYU pragma: export
+#include "mrrope/spec.h"        // IWYU pragma: export
+#include "mrrope/spectrum.h"    // IWYU pragma: export
+#include "mrrope/targets.h"     // IWYU pragma: export
+#include "mrrope/units.h"       // IWYU pragma: export
+#include "mrrope/version.h"     // IWYU pragma: export

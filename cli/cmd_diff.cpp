@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+//
+// mrrope diff: two tables in numbers, whatever they come from.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "mrrope/mrrope.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+using base::Json;
+
+struct Options {
+  std::string a, b;
+  double tolerance = 1e-6;
+  bool json = false;
+};
+
+struct Side {
+  std::string title;
+  std::vector<EffectiveGroup> groups;
+  std::int64_t context = 0;
+};
+
+// FILE or FILE@ENGINE. A plan is what it says; a GGUF is asked of llama.cpp, a config.json of transformers 5.
+Result<Side> load_side(const std::string& text) {
+  const std::size_t at = text.rfind('@');
+  const std::string path = text.substr(0, at);
+  std::string engine = at == std::string::npos ? "" : text.substr(at + 1);
+  if (engine.empty()) {
+    const Result<std::string> content =
+        path == "-" || is_plan_file(path) ? read_text(path) : Result<std::string>(std::string());
+    if (!content) return content.error();
+    if (!content->empty()) {
+      const Result<Plan> plan = plan_from_json(*content);
+      if (!plan) return Error{plan.error().code, to_string(plan.error()), path};
+      Side side{.title = path, .groups = {}, .context = plan->context_target};
+      for (std::size_t g = 0; g < plan->groups.size(); ++g) {
+        side.groups.push_back({plan->spec.groups[g].name, plan->groups[g].inv_freq, plan->groups[g].attention_scale});
+      }
+      return side;
+    }
+  }
+  const Result<ModelFile> model = read_model(path);
+  if (!model) return model.error();
+  if (engine.empty()) engine = model->gguf() != nullptr ? "llama.cpp" : "transformers5";
+  Result<Effective> effect = effective(engine, *model);
+  if (!effect) return effect.error();
+  if (!effect->loads) return Error{ErrorCode::unsupported, engine + " does not load it", path};
+  return Side{.title = path + " in " + engine, .groups = std::move(effect->groups), .context = effect->context};
+}
+
+struct GroupDifference {
+  double table = 0;
+  std::size_t worst = 0;
+  double scale = 0;
+};
+
+GroupDifference compare(const EffectiveGroup& a, const EffectiveGroup& b) {
+  GroupDifference d{.table = table_difference(a.inv_freq, b.inv_freq),
+                    .worst = 0,
+                    .scale = std::fabs(a.attention_scale / b.attention_scale - 1)};
+  if (a.inv_freq.size() != b.inv_freq.size()) return d;
+  double largest = -1;
+  for (std::size_t i = 0; i < a.inv_freq.size(); ++i) {
+    const double scale = std::max(a.inv_freq[i], b.inv_freq[i]);
+    const double here = scale > 0 ? std::fabs(a.inv_freq[i] - b.inv_freq[i]) / scale : 0;
+    if (here > largest) {
+      largest = here;
+      d.worst = i;
+    }
+  }
+  return d;
+}
+
+int run_diff(const Options& options) {
+  const Result<Side> a = load_side(options.a);
+  if (!a) return fail(a.error());
+  const Result<Side> b = load_side(options.b);
+  if (!b) return fail(b.error());
+  const std::size_t groups = std::min(a->groups.size(), b->groups.size());
+  bool equal = a->groups.size() == b->groups.size();
+  Json json{{"schema", "mrrope.diff/1"}, {"a", a->title}, {"b", b->title}, {"tolerance", options.tolerance}};
+  TextTable table({"layers", "angular speeds differ by", "at pair", "A there", "B there", "scale A", "scale B"}, 1);
+  for (std::size_t g = 0; g < groups; ++g) {
+    const GroupDifference d = compare(a->groups[g], b->groups[g]);
+    equal = equal && d.table <= options.tolerance && d.scale <= options.tolerance;
+    json["groups"].push_back({{"name", a->groups[g].name}, {"table", d.table}, {"pair", d.worst}, {"scale", d.scale}});
+    const bool same_size = a->groups[g].inv_freq.size() == b->groups[g].inv_freq.size();
+    table.add({a->groups[g].name, same_size ? fmt::format("{:.3g}", d.table) : "other number of pairs",
+               same_size ? std::to_string(d.worst) : "-",
+               same_size ? fmt::format("{:.6g}", a->groups[g].inv_freq[d.worst]) : "-",
+               same_size ? fmt::format("{:.6g}", b->groups[g].inv_freq[d.worst]) : "-",
+               fmt::format("{:.5f}", a->groups[g].attention_scale),
+               fmt::format("{:.5f}", b->groups[g].attention_scale)});
+  }
+  json["equal"] = equal;
+  json["context"] = {a->context, b->context};
+  if (options.json) {
+    fmt::print("{}", base::write_json(json));
+  } else {
+    fmt::print("A         {}\nB         {}\n\n{}", a->title, b->title, table.text());
+    if (a->groups.size() != b->groups.size()) {
+      fmt::print("\nA has {} groups of layers, B has {}\n", a->groups.size(), b->groups.size());
+    }
+    if (a->context != b->context) fmt::print("\ncontext: A {}, B {}\n", a->context, b->context);
+    fmt::print("\n{}\n", equal ? "the same rotation" : "not the same rotation");
+  }
+  return equal ? 0 : 3;
+}
+
+}  // namespace
+
+void add_diff(CLI::App& program, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("diff",
+                                             "two files, configs or plans compared by their tables\n"
+                                             "\n"
+                                             "  mrrope diff config.json model.gguf\n"
+                                             "  mrrope diff config.json@vllm plan.json\n");
+  command->add_option("A", options->a, "FILE or FILE@ENGINE: a .gguf, config.json, folder or plan")->required();
+  command->add_option("B", options->b, "the same")->required();
+  command->add_option("--tolerance", options->tolerance, "relative difference that counts as equal (default 1e-6)")
+      ->type_name("X")
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_flag("--json", options->json, "for programs");
+  command->callback([options, &action] { action = [options] { return run_diff(*options); }; });
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+//
+// mrrope inspect: what a model is, how it rotates, what it can carry. Reads headers only.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "mrrope/mrrope.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+using base::Json;
+
+struct Options {
+  std::string file;
+  bool json = false;
+};
+
+constexpr double kF16 = 2;
+
+std::string size_text(double bytes) {
+  const char* unit = "KiB";
+  double value = bytes / 1024;
+  for (const char* next : {"MiB", "GiB", "TiB"}) {
+    if (value < 1000) break;
+    value /= 1024;
+    unit = next;
+  }
+  return fmt::format("{:.3g} {}", value, unit);
+}
+
+std::string count_text(double count) {
+  for (const auto& [scale, suffix] : {std::pair{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "K"}}) {
+    if (count >= scale) return fmt::format("{:.3g}{}", count / scale, suffix);
+  }
+  return fmt::format("{:.0f}", count);
+}
+
+std::string bullet() { return terminal().unicode ? " · " : ", "; }
+
+void fact(std::string_view label, const std::string& text) {
+  if (!text.empty()) fmt::print("{}{}\n", bold(fmt::format("{:<18}", label)), wrap(text, 62, 18));
+}
+
+// "llama · 135M · 30 layers · 9 heads, 3 for keys · head 64"
+std::string shape_text(const ModelFacts& f) {
+  std::string text = f.architecture;
+  if (f.parameters > 0) text += bullet() + count_text(static_cast<double>(f.parameters)) + " parameters";
+  if (f.layers > 0) text += bullet() + fmt::format("{} layers", f.layers);
+  if (f.heads > 0) {
+    text += bullet() + fmt::format("{} heads", f.heads);
+    if (f.kv_heads > 0 && f.kv_heads != f.heads) text += fmt::format(", {} for keys", f.kv_heads);
+  }
+  if (f.head_dim > 0) text += bullet() + fmt::format("head {}", f.head_dim);
+  return text;
+}
+
+std::string rope_text(const RopeSpec& spec, std::size_t index) {
+  const LayerGroup& g = spec.groups[index];
+  std::string text = fmt::format("base {}{}{} pairs", format_number(g.base), bullet(), g.rotary_dim / 2);
+  if (g.trained) {
+    std::string method = spell(g.trained->method);
+    if (method.size() > 40) method = method.substr(0, method.find(':')) + " (a list)";
+    text += fmt::format("{}trained with {}, factor {:.4g} from {}", bullet(), method, g.trained->factor,
+                        g.trained->context_original);
+  } else {
+    text += bullet() + std::string("no scaling");
+  }
+  if (!g.extended) text += bullet() + std::string("keeps its table");
+  return text;
+}
+
+std::string turns_text(const Spectrum& s) {
+  int complete = 0;
+  for (int i = 0; i < s.pairs(); ++i) complete += turns(s, i) >= 1 ? 1 : 0;
+  return fmt::format("{:.4g} (fastest pair) to {:.3g}; {} of {} pairs make a full turn", turns(s, 0),
+                     turns(s, s.pairs() - 1), complete, s.pairs());
+}
+
+std::string carry_text(const ModelFile& model, const RopeSpec& spec) {
+  if (model.gguf() == nullptr) return "any table, as rope_type longrope; engines differ: mrrope plan --json";
+  const Result<Plan> probe = make_plan(spec, spec.context_trained * 4, MrRopePro{});
+  if (!probe) return "";
+  if (deliver("llama.cpp", *probe, model)) return "any table: a factor tensor and attn_factor (llama.cpp)";
+  if (deliver("llama.cpp", *probe, model, {.relabel = true})) {
+    return "base, linear and YaRN by keys; any table with extend --relabel (llama.cpp)";
+  }
+  return "base, linear and YaRN by keys; no factor tensor (llama.cpp)";
+}
+
+std::string kv_text(const ModelFacts& facts, std::int64_t context) {
+  const double per_token = kv_bytes_per_token(facts, kF16);
+  if (per_token == 0) return "";
+  std::string text = size_text(per_token) + " per token (f16)";
+  for (const int times : {1, 2, 4, 8}) {
+    text += fmt::format("{}{} {}", bullet(), format_context(context * times),
+                        size_text(per_token * static_cast<double>(context * times)));
+  }
+  return text;
+}
+
+Json to_json(const ModelFile& model, const RopeSpec& spec, const ModelFacts& f, const std::optional<Effective>& now) {
+  Json json{{"schema", "mrrope.inspect/1"}, {"path", model.path}, {"format", model.gguf() != nullptr ? "gguf" : "hf"}};
+  json["name"] = f.name;
+  json["architecture"] = f.architecture;
+  json["quantization"] = f.quantization;
+  json["parameters"] = f.parameters;
+  json["bytes"] = f.bytes;
+  json["layers"] = f.layers;
+  json["heads"] = f.heads;
+  json["kv_heads"] = f.kv_heads;
+  json["head_dim"] = f.head_dim;
+  json["context_trained"] = spec.context_trained;
+  for (std::size_t g = 0; g < spec.groups.size(); ++g) {
+    const LayerGroup& group = spec.groups[g];
+    const Table own = trained_table(spec, g);
+    json["groups"].push_back({{"name", group.name},
+                              {"rotary_dim", group.rotary_dim},
+                              {"base", group.base},
+                              {"extended", group.extended},
+                              {"trained_factors", own.pair_factors},
+                              {"attention_scale", own.attention_scale}});
+  }
+  json["kv_bytes_per_token_f16"] = kv_bytes_per_token(f, kF16);
+  if (now) {
+    Json engine{{"name", "llama.cpp"}, {"loads", now->loads}, {"context", now->context}, {"notes", now->notes}};
+    for (const EffectiveGroup& g : now->groups) {
+      engine["groups"].push_back({{"name", g.name}, {"inv_freq", g.inv_freq}, {"attention_scale", g.attention_scale}});
+    }
+    json["effective"] = {engine};
+  }
+  return json;
+}
+
+int run_inspect(const Options& options) {
+  const Result<ModelFile> model = read_model(options.file);
+  if (!model) return fail(model.error());
+  const Result<RopeSpec> spec = rope_spec(*model);
+  if (!spec) return fail({spec.error().code, to_string(spec.error()), options.file});
+  const ModelFacts facts = facts_of(*model);
+  std::optional<Effective> now;
+  if (model->gguf() != nullptr) {
+    Result<Effective> found = effective("llama.cpp", *model);
+    if (found) now = *std::move(found);
+  }
+  if (options.json) {
+    fmt::print("{}", base::write_json(to_json(*model, *spec, facts, now)));
+    return 0;
+  }
+
+  std::string title = facts.name.empty() ? model->path : facts.name;
+  if (!facts.quantization.empty()) title += " " + facts.quantization;
+  if (facts.bytes > 0) title += bullet() + size_text(static_cast<double>(facts.bytes));
+  fmt::print("{}\n", bold(title));
+  fact("model", shape_text(facts));
+  fact("trained context", std::to_string(spec->context_trained));
+  for (std::size_t g = 0; g < spec->groups.size(); ++g) {
+    fact(g == 0 ? "rope" : "rope, " + spec->groups[g].name, rope_text(*spec, g));
+  }
+  fact("turns in training", turns_text(spectrum_of(*spec, 0)));
+  fact("can carry", carry_text(*model, *spec));
+  fact("KV cache", kv_text(facts, spec->context_trained));
+  if (now && model->gguf()->head().find("mrrope.plan") != nullptr) {
+    fact("extended", fmt::format("by mrrope to {} tokens; mrrope extend --undo takes it back", now->context));
+  }
+  if (now) {
+    for (const std::string& note : now->notes) fact("note", note);
+  }
+  fact("next", fmt::format("mrrope plan {} -c {}", options.file, format_context(4 * spec->context_trained)));
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& program, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("inspect",
+                                             "what a model is, how it rotates, what it can carry\n"
+                                             "\n"
+                                             "  mrrope inspect model.gguf\n"
+                                             "  mrrope inspect path/to/Llama-3-8B --json\n");
+  command->add_option("MODEL", options->file, "a .gguf, a Hugging Face folder or config.json")->required();
+  command->add_flag("--json", options->json, "for programs");
+  command->callback([options, &action] { action = [options] { return run_inspect(*options); }; });
+}
+
+}  // namespace mrrope::cli

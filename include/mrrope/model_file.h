@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// A model on disk, whatever its format: a GGUF (also split), a Hugging Face folder or its config.json.
+//
+//   Result<ModelFile> model = read_model("model.gguf");   // header only: milliseconds for any size
+//   Result<RopeSpec> spec = rope_spec(*model);
+//   ModelFacts facts = facts_of(*model);
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "mrrope/gguf.h"
+#include "mrrope/hf_config.h"
+#include "mrrope/result.h"
+#include "mrrope/spec.h"
+
+namespace mrrope {
+
+struct ModelFile {
+  std::string path;  // the file that was read: the first shard, the config.json
+  std::variant<GgufModel, HfConfig> content;
+
+  [[nodiscard]] const GgufModel* gguf() const { return std::get_if<GgufModel>(&content); }
+  [[nodiscard]] const HfConfig* hf() const { return std::get_if<HfConfig>(&content); }
+};
+
+// `path`: a .gguf, a folder with a config.json, or a config.json. The content decides, not the name.
+Result<ModelFile> read_model(const std::string& path);
+
+// What the model was trained with; of a GGUF that mrrope extended, what it was before.
+Result<RopeSpec> rope_spec(const ModelFile& model);
+
+// For people. 0 and empty mean: the file does not say.
+struct ModelFacts {
+  std::string name;
+  std::string architecture;
+  std::string quantization;      // "Q8_0"
+  std::uint64_t parameters = 0;  // GGUF only
+  std::uint64_t bytes = 0;       // of all shards; GGUF only
+  int layers = 0;
+  int heads = 0;
+  int kv_heads = 0;
+  int head_dim = 0;
+  int sliding_window = 0;
+};
+ModelFacts facts_of(const ModelFile& model);
+
+// Bytes of keys and values that one more token adds, for elements of `element_bytes` (f16: 2, q8_0: 34/32).
+// Sliding layers are counted as if they were full: what a context without window-sized caches takes.
+double kv_bytes_per_token(const ModelFacts& facts, double element_bytes);
+
+}  // namespace mrrope

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// What mrrope leaves in a GGUF it extended, so that anybody can see what was done, and take it back.
+//
+//   mrrope.version   the version that wrote the file
+//   mrrope.plan      the plan, as a plan file (docs/plan-file.md)
+//   mrrope.undo      the values that were there before, as JSON
+//   mrrope.padding   filler of a header that was changed in place
+//
+// Unknown keys are ignored by every reader of GGUF.
+#pragma once
+
+#include "mrrope/gguf.h"
+#include "mrrope/plan.h"
+#include "mrrope/result.h"
+
+namespace mrrope {
+
+// `edits` with the provenance keys added; `model` is the file before the change.
+// Errors: a model that already carries provenance (undo it first), a tensor whose old values cannot be read.
+Result<GgufEdits> with_provenance(const GgufEdits& edits, const GgufModel& model, const Plan& plan);
+
+// The edits that take an extension back: keys get their old values and places, what was added goes. Applied in place to
+// a file that was changed in place they give its old bytes back; applied to a copy, the same keys and tensors.
+// Errors: a file without provenance, or with one that does not fit the file.
+Result<GgufEdits> undo_edits(const GgufModel& model);
+
+}  // namespace mrrope

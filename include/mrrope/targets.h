@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+//
+// Engines: what each really does with a file, and how a plan is delivered to it.
+//
+//   Result<ModelFile> model = read_model("model.gguf");
+//   Effective now = *effective("llama.cpp", *model);             // table, magnitude, usable length, and what is
+//   ignored Result<Delivery> how = deliver("llama.cpp", plan, *model);   // the edits, or a reasoned refusal
+//   Result<Delivery> all = deliver(kUniversal, plan, *config);   // for config.json: one file for most engines
+//
+// Engines silently ignore half of what files say. Every statement here is data with a source: verified by running the
+// engine, or read in its code, for the versions named (engine_catalogue). Nothing is written or run by these functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mrrope/model_file.h"
+#include "mrrope/plan.h"
+#include "mrrope/result.h"
+
+namespace mrrope {
+
+enum class Evidence {
+  run,   // the engine was run and its table compared
+  read,  // its source was read
+};
+
+struct EngineInfo {
+  std::string_view name;      // "llama.cpp", "vllm": as typed
+  std::string_view title;     // for people
+  std::string_view versions;  // for which the statements were verified
+  Evidence evidence = Evidence::read;
+  bool reads_gguf = false;
+  bool reads_hf = false;
+  std::string_view source = {};  // where its behaviour stands in its code
+};
+const std::vector<EngineInfo>& engine_catalogue();
+
+// ---- File -> what the engine does
+// -------------------------------------------------------------------------------------
+
+struct EffectiveGroup {
+  std::string name;              // as in the spec
+  std::vector<double> inv_freq;  // radians per token
+  double attention_scale = 1;
+};
+
+struct Effective {
+  bool loads = true;                   // false: the engine refuses the file; `notes` say why
+  std::vector<EffectiveGroup> groups;  // as in the spec
+  std::int64_t context = 0;            // the longest text it serves without further flags
+  std::vector<std::string> notes;      // what it ignores, caps or gets wrong, in sentences
+};
+
+// `context`: the length the engine is started with, where its choice depends on it; default: all it offers.
+Result<Effective> effective(std::string_view engine, const ModelFile& model,
+                            std::optional<std::int64_t> context = std::nullopt);
+
+// ---- Plan -> file
+// --------------------------------------------------------------------------------------------------------
+
+struct DeliverOptions {
+  bool relabel = false;  // allow another architecture name whose graph is the same (docs/gguf.md)
+};
+
+struct Delivery {
+  GgufEdits gguf;                     // for GGUF files
+  std::vector<HfChange> hf;           // for config.json
+  double residual = 0;                // largest relative difference of an angular speed to the plan's
+  double scale_residual = 0;          // of the attention scale
+  std::vector<std::string> notes;     // what the user should know: K-shift, unserved engines, …
+  std::vector<std::string> commands;  // ready to paste, with the file's name as {}
+};
+
+// A target of deliver() for config.json: a file for as many engines as possible. Delivery::notes names the others.
+inline constexpr std::string_view kUniversal = "universal";
+
+// Refusals (ErrorCode::unsupported) say why and name the nearest thing that would work with its residual.
+Result<Delivery> deliver(std::string_view engine, const Plan& plan, const ModelFile& model,
+                         const DeliverOptions& options = {});
+
+// The largest relative difference between the angular speeds of two groups; 0 if equal. Pairs that stand still in both
+// are equal; a pair that stands still in one only is a difference of 1.
+double table_difference(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace mrrope

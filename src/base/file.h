@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+//
+// Files by descriptor: positioned reads and writes that are complete or an Error, and files that appear under their
+// name only when they are complete. Linux. Nothing here maps memory: a file that shrinks under us is a short read, not
+// a SIGBUS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "mrrope/result.h"
+
+namespace mrrope::base {
+
+// "cannot <doing>: No space left on device", where = path.
+Error os_error(std::string_view doing, const std::string& path, int error_number);
+
+// The same file under any name: symbolic and hard links give equal identities.
+struct FileIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+// Nothing if there is no such file, or no permission to see it. Follows symbolic links.
+std::optional<FileIdentity> identity_of(const std::string& path) noexcept;
+
+// An open regular file. Movable; closes itself.
+class File {
+ public:
+  enum class Access { read, read_write };
+
+  // Refuses folders, pipes and devices without waiting for them.
+  static Result<File> open(const std::string& path, Access access);
+
+  File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  File(File&& other) noexcept : descriptor_(other.descriptor_), path_(std::move(other.path_)) {
+    other.descriptor_ = -1;
+  }
+  File& operator=(File&& other) noexcept;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File();
+
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  [[nodiscard]] Result<std::uint64_t> size() const;
+  [[nodiscard]] Result<FileIdentity> identity() const;
+  // The file system's block: the unit of cloned, inserted and collapsed ranges.
+  [[nodiscard]] Result<std::uint64_t> block_size() const;
+
+  // Bytes read: less than asked only where the file ends.
+  [[nodiscard]] Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const;
+  // The same, but an end before the last byte is an Error.
+  [[nodiscard]] std::optional<Error> read_all_at(std::uint64_t offset, std::span<std::byte> into) const;
+  [[nodiscard]] std::optional<Error> write_at(std::uint64_t offset, std::span<const std::byte> bytes);
+  [[nodiscard]] std::optional<Error> resize(std::uint64_t size);
+  [[nodiscard]] std::optional<Error> sync();
+
+ private:
+  int descriptor_ = -1;
+  std::string path_;
+};
+
+// Makes names that were added to or removed from the folder of `path` permanent.
+std::optional<Error> sync_folder_of(const std::string& path);
+
+// Removes the name and syncs its folder.
+std::optional<Error> remove_file(const std::string& path);
+
+// A file being written for `target`, invisible until commit(). Where the file system has O_TMPFILE it has no name at
+// all, so that a killed process leaves nothing behind; elsewhere it is "<target>.XXXXXX.tmp", removed by the
+// destructor.
+class PendingFile {
+ public:
+  // Errors: the target exists and `overwrite` is false; the folder cannot be written.
+  static Result<PendingFile> create(const std::string& target, bool overwrite);
+
+  PendingFile(PendingFile&& other) noexcept;
+  PendingFile& operator=(PendingFile&&) = delete;
+  PendingFile(const PendingFile&) = delete;
+  PendingFile& operator=(const PendingFile&) = delete;
+  ~PendingFile();
+
+  [[nodiscard]] File& file() noexcept { return file_; }
+  [[nodiscard]] const std::string& target() const noexcept { return target_; }
+
+  // Syncs the content, gives it its name in one step, syncs the folder. Without `overwrite` a target that has appeared
+  // in the meantime is an Error, and it stays.
+  [[nodiscard]] std::optional<Error> commit();
+
+ private:
+  PendingFile(File file, std::string target, std::string temporary, bool overwrite)
+      : file_(std::move(file)), target_(std::move(target)), temporary_(std::move(temporary)), overwrite_(overwrite) {}
+
+  File file_;
+  std::string target_;
+  std::string temporary_;  // its present name; empty: none
+  bool overwrite_ = false;
+};
+
+inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+inline std::span<std::byte> bytes_of(std::string& text) noexcept {
+  return std::as_writable_bytes(std::span(text.data(), text.size()));
+}
+
+}  // namespace mrrope::base

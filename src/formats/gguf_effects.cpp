@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "formats/gguf_effects.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+namespace mrrope::formats {
+
+std::optional<Error> Effects::step() {
+  if (!steps_.go_on || steps_.go_on()) return std::nullopt;
+  stopped_ = true;
+  return Error{ErrorCode::io, "interrupted", file_.path()};
+}
+
+std::optional<Error> Effects::shift(std::int64_t bytes) {
+  if (bytes == 0) return std::nullopt;
+  if (auto error = step()) return error;
+  const int mode = bytes > 0 ? FALLOC_FL_INSERT_RANGE : FALLOC_FL_COLLAPSE_RANGE;
+  if (::fallocate(file_.descriptor(), mode, 0, static_cast<off_t>(bytes > 0 ? bytes : -bytes)) == 0) return sync();
+  if (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS) {
+    return Error{
+        ErrorCode::unsupported,
+        "the file system cannot insert a range at the front of a file (ext4 and xfs can); write a copy instead",
+        file_.path()};
+  }
+  return base::os_error("insert a range", file_.path(), errno);
+}
+
+std::optional<Error> Effects::write(std::uint64_t offset, std::span<const std::byte> bytes) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    if (auto error = step()) return error;
+    const std::size_t length = std::min(steps_.piece, bytes.size() - done);
+    if (auto error = file_.write_at(offset + done, bytes.subspan(done, length))) return error;
+    done += length;
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> Effects::resize(std::uint64_t size) {
+  const Result<std::uint64_t> present = file_.size();
+  if (!present) return present.error();
+  if (*present == size) return std::nullopt;
+  if (auto error = step()) return error;
+  return file_.resize(size);
+}
+
+std::optional<Error> Effects::sync() {
+  if (auto error = step()) return error;
+  return file_.sync();
+}
+
+std::optional<Error> Effects::restore(const Journal& journal, std::int64_t shift) {
+  for (std::size_t i = 0; i < journal.regions().size(); ++i) {
+    if (auto error = restore_region(journal, i, shift)) return error;
+  }
+  return sync();
+}
+
+std::optional<Error> Effects::restore_region(const Journal& journal, std::size_t index, std::int64_t shift) {
+  const Region region = journal.regions()[index];
+  const std::uint64_t gone = shift < 0 ? static_cast<std::uint64_t>(-shift) : 0;
+  std::vector<std::byte> buffer(steps_.piece);
+  for (std::uint64_t at = std::max(gone, region.offset); at < region.offset + region.length;) {
+    const auto length =
+        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), region.offset + region.length - at));
+    const std::span<std::byte> part = std::span(buffer).first(length);
+    if (auto error = journal.read(index, at - region.offset, part)) return error;
+    if (auto error = write(at + static_cast<std::uint64_t>(shift), part)) return error;
+    at += length;
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> Effects::set_phase(Journal& journal, Phase phase) {
+  if (auto error = step()) return error;
+  return journal.set_phase(phase);
+}
+
+std::optional<Error> Effects::remove(const Journal& journal) {
+  if (auto error = step()) return error;
+  return base::remove_file(journal.path());
+}
+
+}  // namespace mrrope::formats

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// Changes in place, with every effect on the disk open to interruption, so that tests can stop at each of them.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "mrrope/gguf.h"
+
+namespace mrrope::formats {
+
+struct Steps {
+  std::function<bool()> go_on = {};          // asked before every effect; false: stop at once, as a crash would
+  std::size_t piece = std::size_t{1} << 20;  // bytes written at a time
+};
+
+std::optional<Error> edit_in_place(const GgufModel& model, const GgufEdits& edits, const Steps& steps);
+Result<bool> recover(const std::string& path, const Steps& steps);
+
+}  // namespace mrrope::formats

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// The parser behind read_gguf_file and parse_gguf, for those who share a budget or check a value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/file.h"
+#include "mrrope/gguf.h"
+
+namespace mrrope::formats {
+
+// A header of at most `budget` bytes: the shards of a model share kMaxGgufHeader.
+Result<GgufFile> read_header(const std::string& path, std::uint64_t budget);
+
+// True if the bytes are one complete encoding of the type, as every value in a parsed file is.
+bool well_formed(const GgufValue& value);
+
+// The journal of a change in place (gguf_in_place.h) of the file that `path` leads to.
+std::string journal_path(const std::string& path);
+
+}  // namespace mrrope::formats

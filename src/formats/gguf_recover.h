@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+//
+// Taking an interrupted change back (gguf_recover.cpp), for recover_gguf and for a change that fails half-way.
+#pragma once
+
+#include <optional>
+
+#include "base/file.h"
+#include "formats/gguf_effects.h"
+#include "formats/gguf_journal.h"
+
+namespace mrrope::formats {
+
+// An Error if another process is changing the file. Held until the file is closed.
+std::optional<Error> lock(const base::File& file);
+
+// The old bytes back, and the journal gone. Domain: `file` is locked.
+// Errors: the file is none that the change can have left; it is not touched then.
+std::optional<Error> undo_and_remove(Effects& effects, Journal& journal, const base::File& file);
+
+}  // namespace mrrope::formats

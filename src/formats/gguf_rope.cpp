@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+#include "formats/gguf_rope.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "mrrope/plan.h"
+#include "mrrope/units.h"
+
+namespace mrrope::formats {
+
+namespace {
+
+constexpr std::string_view kFreqs = "rope_freqs.weight";
+constexpr std::string_view kLong = "rope_factors_long.weight";
+constexpr std::string_view kShort = "rope_factors_short.weight";
+
+// Architectures whose sliding layers have a base of their own and do not follow the model's scaling; every other
+// architecture uses one table for all layers. `period`: the default of sliding_window_pattern, 0 = the key is required.
+struct SlidingArchitecture {
+  std::string_view name;
+  int period;
+};
+constexpr std::array<SlidingArchitecture, 7> kSliding = {
+    {{"gemma3", 6}, {"gemma3n", 5}, {"gemma4", 0}, {"gemma-embedding", 6}, {"plamo3", 8}, {"step35", 0}, {"mimo2", 0}}};
+
+double number_or(const GgufModel& model, std::string_view key, double fallback) {
+  const GgufValue* value = model.find(key);
+  return value != nullptr ? value->number().value_or(fallback) : fallback;
+}
+
+// A count, or the first of a list of counts (head counts per layer).
+double count_of(const GgufModel& model, std::string_view key) {
+  const GgufValue* value = model.find(key);
+  if (value == nullptr) return 0;
+  if (const auto list = value->numbers()) return list->empty() ? 0 : *std::max_element(list->begin(), list->end());
+  return value->number().value_or(0);
+}
+
+Error broken(const GgufModel& model, std::string_view key, std::string message) {
+  return {ErrorCode::malformed, std::move(message), model.architecture() + "." + std::string(key)};
+}
+
+std::optional<SlidingRope> sliding_of(const GgufModel& model, int layers, int rotary_dim) {
+  const std::string architecture = model.architecture();
+  const auto* known =
+      std::find_if(kSliding.begin(), kSliding.end(), [&](const auto& a) { return a.name == architecture; });
+  if (known == kSliding.end() || number_or(model, "attention.sliding_window", 0) <= 0) return std::nullopt;
+  SlidingRope sliding{.base = number_or(model, "rope.freq_base_swa", 10000),
+                      .rotary_dim = static_cast<int>(number_or(model, "rope.dimension_count_swa", rotary_dim)),
+                      .layers = {}};
+  const GgufValue* pattern = model.find("attention.sliding_window_pattern");
+  const auto listed = pattern != nullptr ? pattern->numbers() : std::nullopt;
+  const int period = pattern != nullptr ? static_cast<int>(pattern->number().value_or(known->period)) : known->period;
+  for (int i = 0; i < layers; ++i) {
+    const bool slides =
+        listed ? static_cast<std::size_t>(i) < listed->size() && (*listed)[static_cast<std::size_t>(i)] != 0
+               : period > 0 && i % period < period - 1;
+    if (slides) sliding.layers.push_back(i);
+  }
+  return sliding;
+}
+
+Result<std::optional<std::vector<float>>> factors_of(const GgufModel& model, std::string_view name, int pairs) {
+  if (model.find_tensor(name) == nullptr) return std::optional<std::vector<float>>();
+  Result<std::vector<float>> values = read_f32_tensor(model, name);
+  if (!values) return values.error();
+  if (values->size() != static_cast<std::size_t>(pairs)) {
+    return Error{ErrorCode::inconsistent,
+                 fmt::format("expected {} factors, one per rotated pair, found {}", pairs, values->size()),
+                 std::string(name)};
+  }
+  for (const float f : *values) {
+    if (!(f > 0) || !std::isfinite(f)) {
+      return Error{ErrorCode::invalid_argument, "expected positive factors", std::string(name)};
+    }
+  }
+  return std::optional(*std::move(values));
+}
+
+std::vector<double> doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
+}  // namespace
+
+Result<GgufRope> read_gguf_rope(const GgufModel& model) {
+  GgufRope rope;
+  rope.architecture = model.architecture();
+  if (rope.architecture.empty()) {
+    return Error{ErrorCode::unsupported, "no general.architecture: this file is not a model", model.head().path};
+  }
+  if (const GgufValue* name = model.head().find("general.name")) rope.name = name->text().value_or("");
+  if (const GgufValue* plan = model.head().find("mrrope.plan")) {
+    if (const auto text = plan->text()) rope.plan = std::string(*text);
+  }
+
+  // Sizes
+  const double layers = number_or(model, "block_count", 0);
+  const double context = number_or(model, "context_length", 0);
+  if (!(context >= 1 && context <= static_cast<double>(kMaxContext))) {
+    return broken(model, "context_length", "expected a length in tokens");
+  }
+  if (!(layers >= 0 && layers <= kMaxLayers)) return broken(model, "block_count", "expected a number of layers");
+  rope.layers = static_cast<int>(layers);
+  rope.context_length = static_cast<std::int64_t>(context);
+  rope.context_original = static_cast<std::int64_t>(std::clamp(
+      number_or(model, "rope.scaling.original_context_length", context), 1.0, static_cast<double>(kMaxContext)));
+  const double heads = count_of(model, "attention.head_count");
+  const double head =
+      number_or(model, "attention.key_length", heads > 0 ? number_or(model, "embedding_length", 0) / heads : 0);
+  const double dim = heads > 0 ? number_or(model, "rope.dimension_count", head) : 0;
+  if (!(dim >= 0 && dim <= kMaxRotaryDim))
+    return broken(model, "rope.dimension_count", "expected a number of coordinates");
+  rope.rotary_dim = static_cast<int>(dim);
+
+  // Rotation
+  rope.base = number_or(model, "rope.freq_base", 10000);
+  const double factor = number_or(model, "rope.scaling.factor", number_or(model, "rope.scale_linear", 0));
+  rope.scaling_factor = factor == 0 ? 1 : factor;
+  rope.attn_factor = number_or(model, "rope.scaling.attn_factor", 1);
+  if (const GgufValue* type = model.find("rope.scaling.type")) {
+    const auto text = type->text();
+    const std::string name(text.value_or(""));
+    if (name != "none" && name != "linear" && name != "yarn" && name != "longrope") {
+      return broken(
+          model, "rope.scaling.type",
+          fmt::format("expected none, linear, yarn or longrope, found {}; llama.cpp stops on it", type->display()));
+    }
+    rope.scaling_type = name;
+  }
+  rope.sliding = sliding_of(model, rope.layers, rope.rotary_dim);
+
+  // Factor tensors
+  const std::array<std::pair<std::string_view, std::optional<std::vector<float>>*>, 3> tensors = {
+      {{kFreqs, &rope.freqs}, {kLong, &rope.long_factors}, {kShort, &rope.short_factors}}};
+  for (const auto& [name, slot] : tensors) {
+    Result<std::optional<std::vector<float>>> values = factors_of(model, name, rope.rotary_dim / 2);
+    if (!values) return values.error();
+    *slot = *std::move(values);
+  }
+  return rope;
+}
+
+GgufRope after(GgufRope rope, const GgufEdits& edits) {
+  if (edits.architecture) rope.architecture = *edits.architecture;
+  const std::string prefix = rope.architecture + ".";
+  for (const GgufEdits::Change& change : edits.changes) {
+    const auto number = [&](double fallback) {
+      return change.value ? change.value->number().value_or(fallback) : fallback;
+    };
+    if (change.key == prefix + "context_length") rope.context_length = static_cast<std::int64_t>(number(0));
+    if (change.key == prefix + "rope.scaling.original_context_length") {
+      rope.context_original = static_cast<std::int64_t>(number(static_cast<double>(rope.context_length)));
+    }
+    if (change.key == prefix + "rope.freq_base") rope.base = number(10000);
+    if (change.key == prefix + "rope.scaling.factor") rope.scaling_factor = number(1);
+    if (change.key == prefix + "rope.scaling.attn_factor") rope.attn_factor = number(1);
+    if (change.key == prefix + "rope.scaling.type") {
+      rope.scaling_type = change.value ? std::optional(std::string(change.value->text().value_or(""))) : std::nullopt;
+    }
+  }
+  for (const GgufEdits::NewTensor& tensor : edits.tensors) {
+    if (tensor.name == kFreqs) rope.freqs = tensor.values;
+    if (tensor.name == kLong) rope.long_factors = tensor.values;
+    if (tensor.name == kShort) rope.short_factors = tensor.values;
+  }
+  return rope;
+}
+
+Result<RopeSpec> rope_spec(const GgufRope& rope) {
+  if (rope.plan) {
+    Result<Plan> plan = plan_from_json(*rope.plan);
+    if (!plan) return Error{plan.error().code, to_string(plan.error()), "mrrope.plan"};
+    return std::move(plan->spec);
+  }
+  if (rope.rotary_dim == 0) {
+    return Error{ErrorCode::unsupported, "the model has no rotary embedding", rope.architecture};
+  }
+  RopeSpec spec{.name = rope.name, .context_trained = rope.context_length, .groups = {}};
+  LayerGroup main{.rotary_dim = rope.rotary_dim, .base = rope.base};
+
+  // What it was released with. Factor tensors come first, as in llama.cpp; a bare attn_factor is a table of ones.
+  const std::string type = rope.scaling_type.value_or("linear");
+  const std::int64_t original = std::min(rope.context_original, rope.context_length);
+  // `own`: the scale the method has by itself in llama.cpp, where that differs from the method's formula or is changed.
+  const auto trained = [&](Method method, double factor, double own) {
+    if (rope.attn_factor != 1 || std::holds_alternative<LongRope>(method.law)) {
+      method.attention_scale = own * rope.attn_factor;
+    }
+    main.trained =
+        TrainedScaling{.method = std::move(method), .factor = std::max(1.0, factor), .context_original = original};
+  };
+  const double length_factor = static_cast<double>(rope.context_length) / static_cast<double>(original);
+  if (rope.freqs) {
+    trained(Custom{doubles(*rope.freqs)}, 1, 1);
+  } else if (rope.long_factors && rope.short_factors && (type == "longrope" || rope.architecture.starts_with("phi"))) {
+    trained(LongRope{doubles(*rope.short_factors), doubles(*rope.long_factors)}, length_factor, 1);
+  } else if (type == "yarn" && rope.scaling_factor > 1) {
+    trained(Yarn{}, rope.scaling_factor, 0.1 * std::log(rope.scaling_factor) + 1);
+  } else if (type != "none" && rope.scaling_factor > 1) {
+    trained(Linear{}, rope.scaling_factor, 1);
+  } else if (rope.attn_factor != 1) {
+    trained(None{}, 1, 1);
+  }
+
+  if (rope.sliding && !rope.sliding->layers.empty()) {
+    main.name = "global";
+    for (int i = 0; i < rope.layers; ++i) {
+      if (!std::binary_search(rope.sliding->layers.begin(), rope.sliding->layers.end(), i)) main.layers.push_back(i);
+    }
+    spec.groups.push_back(std::move(main));
+    spec.groups.push_back({.name = "sliding",
+                           .layers = rope.sliding->layers,
+                           .rotary_dim = rope.sliding->rotary_dim,
+                           .base = rope.sliding->base,
+                           .extended = false});
+  } else {
+    spec.groups.push_back(std::move(main));
+  }
+  if (auto error = check_spec(spec)) return std::move(*error);
+  return spec;
+}
+
+}  // namespace mrrope::formats

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything a GGUF says about rotation, read once: the keys and factor tensors that llama.cpp looks at, with its
+// defaults, and nothing else. From it follow the RopeSpec (what the model was trained with) here, and what an engine
+// will do in targets/.
+//
+// Source: llama.cpp v0.5.0, src/llama-model.cpp load_hparams and src/models/*.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mrrope/gguf.h"
+#include "mrrope/spec.h"
+
+namespace mrrope::formats {
+
+// Sliding-window layers that rotate by a table of their own, untouched by the model's scaling (Gemma 3).
+struct SlidingRope {
+  double base = 10000;
+  int rotary_dim = 0;
+  std::vector<int> layers;
+};
+
+struct GgufRope {
+  std::string architecture;
+  std::string name;  // general.name
+  int layers = 0;
+  int rotary_dim = 0;  // 0: the model does not rotate
+  double base = 10000;
+  std::int64_t context_length = 0;
+  std::int64_t context_original = 0;  // rope.scaling.original_context_length, else context_length
+  std::optional<std::string> scaling_type;
+  double scaling_factor = 1;  // rope.scaling.factor or its old name; 0 and absent mean 1
+  double attn_factor = 1;
+  std::optional<std::vector<float>> freqs;          // rope_freqs.weight
+  std::optional<std::vector<float>> long_factors;   // rope_factors_long.weight
+  std::optional<std::vector<float>> short_factors;  // rope_factors_short.weight
+  std::optional<SlidingRope> sliding;
+  std::optional<std::string> plan;  // mrrope.plan: this file was extended by us
+};
+
+// Errors: keys that llama.cpp would refuse (no context_length, a type it does not know), values out of range.
+Result<GgufRope> read_gguf_rope(const GgufModel& model);
+
+// The same with edits applied, without writing anything.
+GgufRope after(GgufRope rope, const GgufEdits& edits);
+
+// What the model was trained with. Of a file that mrrope extended: what it was before.
+Result<RopeSpec> rope_spec(const GgufRope& rope);
+
+}  // namespace mrrope::formats

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "formats/gguf_write.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "formats/gguf_bytes.h"
+#include "formats/gguf_copy.h"
+#include "formats/gguf_edit.h"
+#include "formats/gguf_layout.h"
+#include "formats/gguf_split.h"
+
+namespace mrrope {
+
+namespace formats {
+
+namespace {
+
+// The files that will exist: the target itself, or one per shard, named after it.
+Result<std::vector<std::string>> target_paths(const GgufModel& model, const std::string& target) {
+  const std::size_t count = model.shards.size();
+  if (count == 1) return std::vector{target};
+  const std::optional<ShardName> name = shard_name(target);
+  if (!name || name->number != 1 || name->count != count) {
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("the model has {} shards, so the name of the copy must end in {}", count, shard_path("", 1, count)),
+        target};
+  }
+  std::vector<std::string> paths;
+  for (std::size_t i = 1; i <= count; ++i) paths.push_back(shard_path(name->prefix, i, count));
+  return paths;
+}
+
+std::optional<Error> refuse_sources(const GgufModel& model, const std::vector<std::string>& targets) {
+  for (const std::string& target : targets) {
+    const std::optional<base::FileIdentity> identity = base::identity_of(target);
+    if (!identity) continue;
+    for (const GgufFile& shard : model.shards) {
+      if (base::identity_of(shard.path) == identity) {
+        return Error{ErrorCode::invalid_argument,
+                     "this is the model itself (" + shard.path + "), not a place for a copy", target};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> write_values(base::File& file, const GgufFile& header,
+                                  std::span<const GgufEdits::NewTensor> tensors) {
+  for (const GgufEdits::NewTensor& tensor : tensors) {
+    const std::uint64_t offset = header.data_offset + header.find_tensor(tensor.name)->offset;
+    if (auto error = file.write_at(offset, std::as_bytes(std::span(tensor.values)))) return error;
+  }
+  return file.resize(header.file_size);  // the padding of the last tensor
+}
+
+// One shard: its new header, the data that stays, the new tensors.
+std::optional<Error> write_shard(const GgufFile& old, const Edited& now, std::span<const GgufEdits::NewTensor> tensors,
+                                 base::File& out, Progress& progress) {
+  const Result<base::File> source = base::File::open(old.path, base::File::Access::read);
+  if (!source) return source.error();
+  if (auto error = check_unchanged(*source, old)) return error;
+  const std::string header = encode_gguf_header(now.file);
+  if (auto error = out.write_at(0, base::bytes_of(header))) return error;
+  if (auto error = copy_range(*source, old.data_offset, now.kept, out, now.file.data_offset, progress)) return error;
+  return write_values(out, now.file, tensors);
+}
+
+std::optional<Error> write_model(const GgufModel& model, const GgufEdits& edits, const std::string& target,
+                                 const WriteOptions& options) {
+  const Result<std::vector<std::string>> targets = target_paths(model, target);
+  if (!targets) return targets.error();
+  if (auto error = refuse_sources(model, *targets)) return error;
+  if (auto error = check_shards(model, edits)) return error;
+
+  std::vector<Edited> edited;
+  std::vector<base::PendingFile> pending;
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < targets->size(); ++i) {
+    Result<Edited> now = apply_edits(model.shards[i], i == 0 ? edits : GgufEdits{});
+    if (!now) return now.error();
+    Result<base::PendingFile> file = base::PendingFile::create((*targets)[i], options.overwrite);
+    if (!file) return file.error();
+    total += now->kept;
+    edited.push_back(std::move(*now));
+    pending.push_back(std::move(*file));
+  }
+  Progress progress(options.progress, total);
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    const std::span<const GgufEdits::NewTensor> tensors = i == 0 ? std::span(edits.tensors) : decltype(tensors){};
+    if (auto error = write_shard(model.shards[i], edited[i], tensors, pending[i].file(), progress)) return error;
+  }
+  // The first shard last: a model whose first shard is there is complete.
+  for (std::size_t i = pending.size(); i-- > 0;) {
+    if (auto error = pending[i].commit()) return error;
+  }
+  return std::nullopt;
+}
+
+// ggml_type and keys of a second shard; llama.cpp compares split.no with the position (llama-model-loader.cpp:620).
+Result<Edited> sidecar(std::span<const GgufEdits::NewTensor> tensors) {
+  const auto u16 = [](std::uint16_t value) {
+    std::string bytes;
+    put(bytes, value);
+    return GgufValue(GgufType::u16, std::move(bytes));
+  };
+  GgufFile empty;
+  empty.data_offset = empty.file_size = padded(unpadded_header_size(empty), empty.alignment);
+  GgufEdits edits;
+  edits.set(std::string(kSplitNo), u16(1));
+  edits.set(std::string(kSplitCount), u16(2));
+  edits.tensors.assign(tensors.begin(), tensors.end());
+  return apply_edits(empty, edits);
+}
+
+}  // namespace
+
+std::optional<Error> check_unchanged(const base::File& source, const GgufFile& file) {
+  const Error changed{ErrorCode::inconsistent, "the file has changed since it was read", file.path};
+  const Result<std::uint64_t> size = source.size();
+  if (!size) return size.error();
+  if (*size != file.file_size) return changed;
+  const std::string expected = encode_gguf_header(file);
+  std::string found(expected.size(), '\0');
+  if (auto error = source.read_all_at(0, base::bytes_of(found))) return error;
+  if (found != expected) return changed;
+  return std::nullopt;
+}
+
+std::optional<Error> check_shards(const GgufModel& model, const GgufEdits& edits) {
+  const auto in_others = [&](const std::string& name) {
+    return std::any_of(model.shards.begin() + 1, model.shards.end(),
+                       [&](const GgufFile& shard) { return shard.find_tensor(name) != nullptr; });
+  };
+  const auto refuse = [&](const std::string& name) {
+    return Error{ErrorCode::unsupported, "this tensor is not in the first shard, which is the only one that is changed",
+                 printable(name)};
+  };
+  for (const GgufEdits::NewTensor& tensor : edits.tensors) {
+    if (in_others(tensor.name)) return refuse(tensor.name);
+  }
+  for (const std::string& name : edits.removed_tensors) {
+    if (in_others(name)) return refuse(name);
+  }
+  return std::nullopt;
+}
+
+}  // namespace formats
+
+std::optional<Error> write_gguf(const GgufModel& model, const GgufEdits& edits, const std::string& target,
+                                const WriteOptions& options) {
+  return formats::write_model(model, edits, target, options);
+}
+
+std::optional<Error> write_gguf_sidecar(std::span<const GgufEdits::NewTensor> tensors, const std::string& target,
+                                        const WriteOptions& options) {
+  if (tensors.empty()) return Error{ErrorCode::invalid_argument, "a sidecar without tensors", target};
+  const Result<formats::Edited> file = formats::sidecar(tensors);
+  if (!file) return file.error();
+  Result<base::PendingFile> out = base::PendingFile::create(target, options.overwrite);
+  if (!out) return out.error();
+  const std::string header = encode_gguf_header(file->file);
+  if (auto error = out->file().write_at(0, base::bytes_of(header))) return error;
+  if (auto error = formats::write_values(out->file(), file->file, tensors)) return error;
+  return out->commit();
+}
+
+}  // namespace mrrope

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+//
+// Parts of writing that a copy and a change in place share.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "base/file.h"
+#include "mrrope/gguf.h"
+
+namespace mrrope::formats {
+
+// An Error unless the file still is what was read: same size, same header. Edits computed for another file would
+// destroy this one.
+std::optional<Error> check_unchanged(const base::File& source, const GgufFile& file);
+
+// An Error if the edits name a tensor that another shard holds: only the first is ever changed.
+std::optional<Error> check_shards(const GgufModel& model, const GgufEdits& edits);
+
+}  // namespace mrrope::formats

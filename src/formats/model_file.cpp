@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "mrrope/model_file.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "formats/gguf_rope.h"
+
+namespace mrrope {
+
+namespace {
+
+// general.file_type, as llama.cpp's llama_ftype names it; the common ones.
+constexpr std::array<std::pair<int, const char*>, 26> kFileTypes = {
+    {{0, "F32"},     {1, "F16"},     {2, "Q4_0"},     {3, "Q4_1"},    {7, "Q8_0"},     {8, "Q5_0"},    {9, "Q5_1"},
+     {10, "Q2_K"},   {11, "Q3_K_S"}, {12, "Q3_K_M"},  {13, "Q3_K_L"}, {14, "Q4_K_S"},  {15, "Q4_K_M"}, {16, "Q5_K_S"},
+     {17, "Q5_K_M"}, {18, "Q6_K"},   {19, "IQ2_XXS"}, {20, "IQ2_XS"}, {23, "IQ3_XXS"}, {24, "IQ1_S"},  {25, "IQ4_NL"},
+     {26, "IQ3_S"},  {30, "IQ4_XS"}, {31, "IQ1_M"},   {32, "BF16"},   {38, "MXFP4"}}};
+
+constexpr std::uintmax_t kMaxConfig = std::uintmax_t{16} << 20;
+
+Result<std::string> read_config(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary | std::ios::ate);
+  if (!stream) return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT(concurrency-mt-unsafe)
+  const auto size = static_cast<std::uintmax_t>(stream.tellg());
+  if (size > kMaxConfig) return Error{ErrorCode::malformed, "too large to be a config.json or a plan", path};
+  std::string text(size, '\0');
+  stream.seekg(0);
+  if (size > 0 && !stream.read(text.data(), static_cast<std::streamsize>(size))) {
+    return Error{ErrorCode::io, "could not be read", path};
+  }
+  return text;
+}
+
+int whole(std::optional<double> value) { return static_cast<int>(std::clamp(value.value_or(0), 0.0, 1e9)); }
+
+int largest(const GgufModel& model, std::string_view key) {
+  const GgufValue* value = model.find(key);
+  if (value == nullptr) return 0;
+  if (const auto list = value->numbers())
+    return list->empty() ? 0 : whole(*std::max_element(list->begin(), list->end()));
+  return whole(value->number());
+}
+
+ModelFacts gguf_facts(const GgufModel& model) {
+  ModelFacts facts;
+  const GgufFile& head = model.head();
+  if (const GgufValue* name = head.find("general.name")) facts.name = name->text().value_or("");
+  facts.architecture = model.architecture();
+  if (const GgufValue* type = head.find("general.file_type")) {
+    const int code = whole(type->number());
+    for (const auto& [known, name] : kFileTypes) {
+      if (known == code) facts.quantization = name;
+    }
+  }
+  for (const GgufFile& shard : model.shards) {
+    facts.bytes += shard.file_size;
+    for (const GgufTensor& tensor : shard.tensors) {
+      std::uint64_t elements = 1;  // parse_gguf has checked that the product does not overflow
+      for (const std::uint64_t n : tensor.shape) elements *= n;
+      facts.parameters += elements;
+    }
+  }
+  facts.layers = largest(model, "block_count");
+  facts.heads = largest(model, "attention.head_count");
+  facts.kv_heads = largest(model, "attention.head_count_kv");
+  if (facts.kv_heads == 0) facts.kv_heads = facts.heads;
+  facts.head_dim = largest(model, "attention.key_length");
+  if (facts.head_dim == 0 && facts.heads > 0) facts.head_dim = largest(model, "embedding_length") / facts.heads;
+  facts.sliding_window = largest(model, "attention.sliding_window");
+  return facts;
+}
+
+ModelFacts hf_facts(const HfConfig& config) {
+  ModelFacts facts;
+  facts.architecture = config.model_type();
+  const Result<HfFacts> found = config.facts();
+  if (!found) return facts;
+  facts.layers = found->attention_layers > 0 ? found->attention_layers : found->layers;
+  facts.heads = found->heads;
+  facts.kv_heads = found->kv_heads;
+  facts.head_dim = found->head_dim;
+  facts.sliding_window = static_cast<int>(std::clamp<std::int64_t>(found->sliding_window, 0, 1 << 30));
+  return facts;
+}
+
+}  // namespace
+
+Result<ModelFile> read_model(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT(concurrency-mt-unsafe)
+  }
+  const std::string file = S_ISDIR(status.st_mode) ? path + "/config.json" : path;
+  std::array<char, 4> magic{};
+  std::ifstream(file, std::ios::binary).read(magic.data(), magic.size());
+  if (std::string_view(magic.data(), magic.size()) == "GGUF") {
+    Result<GgufModel> model = read_gguf(file);
+    if (!model) return model.error();
+    return ModelFile{file, *std::move(model)};
+  }
+  const Result<std::string> text = read_config(file);
+  if (!text) return text.error();
+  Result<HfConfig> config = HfConfig::parse(*text);
+  if (!config) return Error{config.error().code, to_string(config.error()), file};
+  return ModelFile{file, *std::move(config)};
+}
+
+Result<RopeSpec> rope_spec(const ModelFile& model) {
+  if (const HfConfig* config = model.hf()) return config->rope_spec();
+  Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
+  if (!rope) return rope.error();
+  return formats::rope_spec(*rope);
+}
+
+ModelFacts facts_of(const ModelFile& model) {
+  if (const GgufModel* gguf = model.gguf()) return gguf_facts(*gguf);
+  return hf_facts(*model.hf());
+}
+
+double kv_bytes_per_token(const ModelFacts& facts, double element_bytes) {
+  return 2.0 * facts.layers * facts.kv_heads * facts.head_dim * element_bytes;
+}
+
+}  // namespace mrrope

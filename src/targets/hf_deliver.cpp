@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+//
+// Several spellings are tried, the simplest first: another base, a native type, the table. Each is judged by predicting
+// what the engine makes of the edited file; the first one that gives the plan's table is delivered, and if none does,
+// the refusal names the nearest.
+#include "targets/hf_deliver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "mrrope/catalogue.h"
+#include "targets/hf_effective.h"
+#include "targets/hf_encode.h"
+
+namespace mrrope::targets {
+
+namespace {
+
+using base::Json;
+
+// float32 rounds a factor by 2^-24; a table counts as delivered within this.
+constexpr double kExact = 1e-6;
+// L* is a whole number: the formula of M and L* misses a by up to 1.3e-4 for a = 1.35 (engines.md).
+constexpr double kFormula = 2e-4;
+
+struct Judgement {
+  bool served = false;
+  double residual = 1;
+  double scale_residual = 1;
+  std::string why;  // for people, where it is not served
+  std::vector<std::string> notes;
+};
+
+Judgement judge(const HfEngine& engine, const Plan& plan, const HfConfig& edited) {
+  Judgement out;
+  const Result<HfEffect> effect = hf_effect(engine, edited, plan.context_target);
+  if (!effect) {
+    out.why = to_string(effect.error());
+    return out;
+  }
+  const Effective& e = effect->effective;
+  out.notes = e.notes;
+  if (e.groups.size() != plan.groups.size()) {
+    out.why = "the file has other groups of layers";
+    return out;
+  }
+  out.residual = 0;
+  out.scale_residual = 0;
+  for (std::size_t g = 0; g < e.groups.size(); ++g) {
+    out.residual = std::max(out.residual, table_difference(e.groups[g].inv_freq, plan.groups[g].inv_freq));
+    out.scale_residual =
+        std::max(out.scale_residual, std::fabs(e.groups[g].attention_scale / plan.groups[g].attention_scale - 1));
+  }
+  out.served = e.loads && effect->faithful && out.residual <= kExact && out.scale_residual <= kFormula;
+  if (out.served) return out;
+  if ((!e.loads || !effect->faithful) && !e.notes.empty()) {
+    out.why = e.notes.back();
+    if (!e.loads) out.residual = 1;
+  } else if (out.residual > kExact) {
+    out.why =
+        e.notes.empty() ? fmt::format("speeds would differ by up to {:.2g} %", 100 * out.residual) : e.notes.back();
+  } else {
+    out.why = fmt::format("the attention scale would be off by {:.2g} %", 100 * out.scale_residual);
+  }
+  return out;
+}
+
+struct Candidate {
+  std::string what;  // for people
+  HfConfig config;
+  Judgement judgement;
+};
+
+bool nearer(const Candidate& a, const Candidate& b) {
+  return std::max(a.judgement.residual, a.judgement.scale_residual) <
+         std::max(b.judgement.residual, b.judgement.scale_residual);
+}
+
+// Native types and the base, for groups that were released plainly.
+std::vector<std::pair<std::string, Json>> native_types(const Plan& plan) {
+  std::vector<std::pair<std::string, Json>> types;
+  const GroupPlan& group = plan.groups.front();
+  const double last = group.pair_factors.back();
+  const std::int64_t original = plan.spec.context_trained;
+  if (last > 1 && last < kNoRotation) {
+    types.emplace_back(fmt::format("linear, factor {:.6g}", last), Json{{"rope_type", "linear"}, {"factor", last}});
+  }
+  if (!(plan.factor > 1) || plan.spec.groups.front().trained) return types;
+  if (const auto* llama3 = std::get_if<Llama3>(&plan.method.law)) {
+    types.emplace_back("llama3", Json{{"rope_type", "llama3"},
+                                      {"factor", plan.factor},
+                                      {"low_freq_factor", llama3->low_freq_factor},
+                                      {"high_freq_factor", llama3->high_freq_factor},
+                                      {"original_max_position_embeddings", original}});
+  }
+  Json rope{{"rope_type", "yarn"}, {"factor", plan.factor}, {"original_max_position_embeddings", original}};
+  if (const auto* yarn = std::get_if<Yarn>(&plan.method.law)) {
+    const BandEdges plain;
+    if (yarn->band.beta_fast != plain.beta_fast) rope["beta_fast"] = yarn->band.beta_fast;
+    if (yarn->band.beta_slow != plain.beta_slow) rope["beta_slow"] = yarn->band.beta_slow;
+    if (!yarn->band.truncate) rope["truncate"] = false;
+  }
+  rope["attention_factor"] = group.attention_scale;
+  types.emplace_back(fmt::format("yarn, factor {:.6g}", plan.factor), std::move(rope));
+  return types;
+}
+
+// The base that gives the last pair its factor; the others follow or they do not.
+std::optional<double> other_base(const Plan& plan) {
+  const GroupPlan& group = plan.groups.front();
+  const auto n = static_cast<double>(group.pair_factors.size());
+  const double last = group.pair_factors.back();
+  if (plan.spec.groups.front().trained || n < 2 || !(last > 1) || last >= kNoRotation) return std::nullopt;
+  return plan.spec.groups.front().base * std::pow(last, n / (n - 1));
+}
+
+// The engines a file must serve: transformers, where it knows the model.
+std::vector<const HfEngine*> judges(const HfEngine* engine, const HfConfig& config) {
+  if (engine != nullptr) return {engine};
+  const HfEngine* old = find_hf_engine("transformers4");
+  const HfException* row = exception_for(*old, config.model_type(), kDefault);
+  if (row != nullptr && row->outcome == Outcome::refused) return {find_hf_engine("transformers5")};
+  return {find_hf_engine("transformers5"), old};
+}
+
+void add(std::vector<Candidate>& out, const HfEngine* engine, const Plan& plan, std::string what,
+         Result<HfConfig> config) {
+  if (!config) return;
+  Judgement worst{.served = true, .residual = 0, .scale_residual = 0, .why = {}, .notes = {}};
+  for (const HfEngine* one : judges(engine, *config)) {
+    const Judgement judgement = judge(*one, plan, *config);
+    worst.residual = std::max(worst.residual, judgement.residual);
+    worst.scale_residual = std::max(worst.scale_residual, judgement.scale_residual);
+    if (worst.served && !judgement.served) worst.why = judgement.why;
+    worst.served = worst.served && judgement.served;
+    if (worst.notes.empty()) worst.notes = judgement.notes;
+  }
+  out.push_back({std::move(what), *std::move(config), std::move(worst)});
+}
+
+// Best first; the table last, because it is the longest to read and the only one that always fits.
+std::vector<Candidate> candidates(const HfEngine* engine, const Plan& plan, const HfConfig& config) {
+  std::vector<Candidate> out;
+  if (const auto base = other_base(plan)) {
+    add(out, engine, plan, fmt::format("another base ({:.6g})", *base), with_base(config, plan, *base));
+  }
+  if (engine != nullptr && !(out.size() == 1 && out.front().judgement.served)) {
+    for (auto& [what, rope] : native_types(plan)) {
+      // An engine that multiplies the length by the factor would offer too much
+      if ((engine->length.multiplied & kLinear) != 0 && rope["rope_type"] == "linear") continue;
+      add(out, engine, plan, what, with_type(config, plan, rope));
+    }
+  }
+  add(out, engine, plan, "the table", with_table(config, plan, table_form(engine, config, plan)));
+  return out;
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+void add_commands(const HfEngine* engine, const Plan& plan, const HfConfig& edited, Delivery& out) {
+  const std::string context = std::to_string(plan.context_target);
+  const auto command = [&](const HfEngine& one) {
+    if (one.command.empty()) return;
+    out.commands.push_back(replaced(replaced(std::string(one.command), "{model}", "{}"), "{context}", context));
+  };
+  if (engine != nullptr) command(*engine);
+  else command(*find_hf_engine("transformers5"));
+  const HfEngine& vllm = *find_hf_engine("vllm");
+  if (engine == nullptr && judge(vllm, plan, edited).served) command(vllm);
+  if ((engine == nullptr || engine == &vllm) && judge(vllm, plan, edited).served) {
+    // The same without touching the file
+    out.commands.push_back(
+        fmt::format("vllm serve {{}} --max-model-len {} --hf-overrides '{}'", context, overrides_of(edited)));
+  }
+}
+
+// Whom the file does not serve, and what does.
+void note_unserved(const Plan& plan, const HfConfig& original, const HfConfig& edited, Delivery& out) {
+  for (const HfEngine& engine : hf_engines()) {
+    const Judgement judgement = judge(engine, plan, edited);
+    if (judgement.served) continue;
+    const bool has_own = static_cast<bool>(hf_deliver(&engine, plan, original));
+    std::string_view why = judgement.why;
+    if (why.starts_with(engine.info.title)) why.remove_prefix(std::min(why.size(), engine.info.title.size() + 1));
+    out.notes.push_back(
+        fmt::format("Does not serve {}: {}.{}", engine.info.title, why,
+                    has_own ? fmt::format(" A file of its own does (target {}).", engine.info.name) : ""));
+  }
+}
+
+Error refusal(const HfEngine* engine, const Plan& plan, const HfConfig& config, std::vector<Candidate> tried) {
+  const std::string_view title = engine != nullptr ? engine->info.title : "transformers";
+  if (tried.empty())
+    return {ErrorCode::unsupported,
+            fmt::format("{} cannot run {}: the config cannot be written", title, spell(plan.method)), ""};
+  std::string message = fmt::format("{} cannot run {} on {}: {}", title, spell(plan.method), config.model_type(),
+                                    tried.back().judgement.why);
+  std::erase_if(tried, [](const Candidate& c) { return c.judgement.residual >= 1; });
+  std::stable_sort(tried.begin(), tried.end(), nearer);
+  if (!tried.empty()) {
+    const Judgement& nearest = tried.front().judgement;
+    message += fmt::format(". Nearest that it can: {} (largest difference {:.1f} % of an angular speed",
+                           tried.front().what, 100 * nearest.residual);
+    if (nearest.scale_residual > kFormula)
+      message += fmt::format(", {:.1f} % of the attention scale", 100 * nearest.scale_residual);
+    message += ")";
+  }
+  if (engine != nullptr && !engine->remark.empty()) message += fmt::format(". {}", engine->remark);
+  return {ErrorCode::unsupported, std::move(message), ""};
+}
+
+}  // namespace
+
+Result<Delivery> hf_deliver(const HfEngine* engine, const Plan& plan, const HfConfig& given) {
+  // Changes count from what is given, not from what that was edited from.
+  const Result<HfConfig> fresh = HfConfig::parse(given.text());
+  if (!fresh) return fresh.error();
+  const HfConfig& config = *fresh;
+  const Result<RopeSpec> spec = config.rope_spec();
+  if (!spec) return spec.error();
+  if (spec->groups.size() != plan.spec.groups.size() ||
+      spec->groups.front().rotary_dim != plan.spec.groups.front().rotary_dim) {
+    return Error{ErrorCode::inconsistent, "the plan was made for another model", "plan"};
+  }
+  std::vector<Candidate> tried = candidates(engine, plan, config);
+  const auto chosen = std::find_if(tried.begin(), tried.end(), [](const Candidate& c) { return c.judgement.served; });
+  if (chosen == tried.end()) return refusal(engine, plan, config, std::move(tried));
+
+  Delivery out;
+  out.hf = chosen->config.changes();
+  out.residual = chosen->judgement.residual;
+  out.scale_residual = chosen->judgement.scale_residual;
+  if (engine != nullptr) {
+    out.notes = chosen->judgement.notes;
+    if (!engine->remark.empty()) out.notes.emplace_back(engine->remark);
+  }
+  if (out.scale_residual > kExact) {
+    out.notes.push_back(fmt::format(
+        "The attention scale comes out of a formula of whole numbers, {:.1e} from the plan's.", out.scale_residual));
+  }
+  if (engine == nullptr) {
+    note_unserved(plan, config, chosen->config, out);
+    if (chosen->what == "the table") {
+      out.notes.emplace_back(
+          "llama.cpp's convert_hf_to_gguf drops such a table on all models but Phi-3: extend the GGUF instead.");
+    }
+  }
+  add_commands(engine, plan, chosen->config, out);
+  return out;
+}
+
+}  // namespace mrrope::targets

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+//
+// A plan in config.json.
+#pragma once
+
+#include "mrrope/targets.h"
+#include "targets/hf_rules.h"
+
+namespace mrrope::targets {
+
+// For one engine; nullptr: for as many as possible ("universal"). Domain: plan.spec is that of the config.
+Result<Delivery> hf_deliver(const HfEngine* engine, const Plan& plan, const HfConfig& config);
+
+}  // namespace mrrope::targets

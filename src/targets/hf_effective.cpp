@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+//
+// One evaluator for all engines that read config.json: what is seen (hf_view.cpp), which type it is, whether this
+// engine takes it on this model (exceptions), and the table (hf_laws.cpp, hf_longrope.cpp).
+#include "targets/hf_effective.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "formats/hf_spec.h"
+#include "targets/hf_laws.h"
+
+namespace mrrope::targets {
+
+namespace {
+
+using base::Json;
+
+struct NamedType {
+  std::string_view name;
+  unsigned type;
+};
+constexpr std::array<NamedType, 9> kNames = {{{"default", kDefault},
+                                              {"mrope", kDefault},
+                                              {"linear", kLinear},
+                                              {"dynamic", kDynamic},
+                                              {"yarn", kYarn},
+                                              {"llama3", kLlama3},
+                                              {"longrope", kLongRope},
+                                              {"su", kLongRope},
+                                              {"proportional", kProportional}}};
+
+std::string text_in(const Json& rope, const char* key) {
+  const auto found = rope.find(key);
+  return found != rope.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// The type an engine sees; 0: one that nobody knows. Throws Refused.
+unsigned type_of(const HfEngine& engine, const HfView& view, const Json& rope, std::string& name) {
+  const std::string modern = text_in(rope, "rope_type");
+  const std::string legacy = text_in(rope, "type");
+  if (engine.type_keys == TypeKeys::refused && !modern.empty() && !legacy.empty()) {
+    throw Refused{"AssertionError: both type and rope_type"};
+  }
+  const bool modern_wins = engine.type_keys != TypeKeys::type_wins;
+  name = modern_wins ? (modern.empty() ? legacy : modern) : (legacy.empty() ? modern : legacy);
+  if (name.empty()) name = "default";
+  const bool by_transformers = engine.reader == Reader::transformers5 || engine.reader == Reader::transformers4;
+  if (view.cls.is(formats::kPhi3) && by_transformers && name == "yarn") name = "longrope";
+  for (const NamedType& known : kNames) {
+    if (known.name == name) return known.type;
+  }
+  return 0;
+}
+
+// What the configuration class of Phi-3, or another reader of it, insists on.
+void check_phi3(const HfEngine& engine, const HfView& view, const Json& rope) {
+  if (!view.cls.is(formats::kPhi3) || rope.empty() || engine.phi3 == Phi3Rule::none) return;
+  if (engine.phi3 == Phi3Rule::three_fields && rope.size() != 3) {
+    throw Refused{
+        "ValueError: `rope_scaling` must be a dictionary with three fields, `type`, `short_factor` and `long_factor`"};
+  }
+  if (!rope.contains("type")) throw Refused{"KeyError: 'type' (rope_type is not read on Phi-3)"};
+}
+
+void check_head_dim(const HfEngine& engine, const HfView& view, unsigned type) {
+  if ((type & (kDynamic | kYarn | kLongRope)) != 0 && !view.has_head_dim &&
+      names_model(engine.needs_head_dim, view.model_type)) {
+    throw Refused{"TypeError: head_dim is None; write it into the file"};
+  }
+}
+
+Table plain_table(const GroupView& group) {
+  return {std::vector<double>(static_cast<std::size_t>(group.rotary_dim / 2), 1.0), 1};
+}
+
+// transformers 5 as a model of an engine that builds its table once with transformers' functions.
+HfEngine built_once(const HfEngine& engine) {
+  HfEngine copy = *find_hf_engine("transformers5");
+  copy.info = engine.info;
+  copy.longrope.list = ListChoice::short_only;
+  copy.dynamic = DynamicRule::plain;
+  copy.remark = {};
+  return copy;
+}
+
+Table table_of(Situation& at, unsigned type, const RopeSpec& spec, std::size_t group) {
+  switch (type) {
+    case kLinear: return linear_table(at);
+    case kDynamic: return dynamic_table(at);
+    case kYarn: return yarn_table(at);
+    case kLlama3: return llama3_table(at);
+    case kLongRope: return longrope_table(at);
+    case kProportional: return trained_table(spec, group);
+    default: return plain_table(at.group);
+  }
+}
+
+class Evaluation {
+ public:
+  Evaluation(const HfEngine& engine, const HfView& view, const RopeSpec& spec, std::optional<std::int64_t> context)
+      : engine_(engine), view_(view), spec_(spec) {
+    out_.effective.notes = view.notes;
+    out_.effective.context = offered();
+    start_ = context.value_or(out_.effective.context);
+  }
+
+  HfEffect run() {
+    for (std::size_t g = 0; g < view_.groups.size(); ++g) add(g);
+    return std::move(out_);
+  }
+
+ private:
+  // The longest text without further flags.
+  std::int64_t offered() {
+    const Json& rope = view_.groups.front().rope;
+    std::string name;
+    unsigned type = 0;
+    try {
+      type = type_of(engine_, view_, rope, name);
+    } catch (const Refused&) {
+      return view_.context;
+    }
+    const LengthRules& rules = engine_.length;
+    if (type == kLongRope && rules.longrope_original && view_.original) {
+      if (*view_.original < view_.context) {
+        note(fmt::format(
+            "{} offers {} tokens unless told otherwise: it takes original_max_position_embeddings for the length",
+            engine_.info.title, *view_.original));
+      }
+      return *view_.original;
+    }
+    const bool has_original = rope.contains("original_max_position_embeddings");
+    if ((type & rules.multiplied) != 0 && (!has_original || rules.multiplied_despite_original)) {
+      const double factor = number_in(rope, "factor").value_or(1);
+      if (factor > 1) {
+        const auto length = static_cast<std::int64_t>(std::min(static_cast<double>(view_.context) * factor, 0x1p40));
+        note(fmt::format("{} offers {} tokens: it multiplies max_position_embeddings by the factor", engine_.info.title,
+                         length));
+        return length;
+      }
+    }
+    return view_.context;
+  }
+
+  void note(std::string sentence) {
+    auto& notes = out_.effective.notes;
+    if (std::find(notes.begin(), notes.end(), sentence) == notes.end()) notes.push_back(std::move(sentence));
+  }
+
+  void refuse(std::string_view why) {
+    out_.effective.loads = false;
+    note(fmt::format("{} refuses the file: {}", engine_.info.title, why));
+  }
+
+  void add(std::size_t g) {
+    const GroupView& group = view_.groups[g];
+    Table table = plain_table(group);
+    double base = group.base;
+    try {
+      table = evaluate(g, base);
+    } catch (const Refused& refused) {
+      refuse(refused.why);
+    }
+    const Spectrum plain = plain_spectrum(group.rotary_dim, base, static_cast<double>(view_.context));
+    out_.effective.groups.push_back({group.name, inv_freq(plain, table.pair_factors), table.attention_scale});
+  }
+
+  Table evaluate(std::size_t g, double& base) {
+    const GroupView& group = view_.groups[g];
+    std::string name;
+    const unsigned type = type_of(engine_, view_, group.rope, name);
+    const HfException* row = exception_for(engine_, view_.model_type, type);
+    const Outcome outcome = row != nullptr ? row->outcome : Outcome::honoured;
+    if (row != nullptr && outcome != Outcome::honoured && !row->says.empty()) {
+      if (outcome == Outcome::refused) throw Refused{std::string(row->says)};
+      note(fmt::format("{} {}", engine_.info.title, row->says));
+    }
+    if (outcome == Outcome::fixed) base = 10000;
+    if (outcome == Outcome::ignored || outcome == Outcome::fixed) return plain_table(group);
+    if (outcome == Outcome::broken) out_.faithful = false;
+    if ((type & engine_.types) == 0) throw Refused{fmt::format("{} ({})", engine_.unknown_type, name)};
+    check_phi3(engine_, view_, group.rope);
+    check_head_dim(engine_, view_, type);
+    if (type == kLongRope && engine_.trips_over_nested && view_.nested_parameters) {
+      throw Refused{"KeyError: 'rope_theta' (it looks into rope_parameters, which is per kind of layer)"};
+    }
+
+    const HfEngine once = built_once(engine_);
+    Situation at{outcome == Outcome::built_once ? once : engine_, view_, group, start_};
+    Table table = table_of(at, type, spec_, g);
+    if (outcome == Outcome::inverted) {
+      for (double& s : table.pair_factors) s = 1 / s;
+    }
+    for (std::string& sentence : at.notes) note(std::move(sentence));
+    out_.faithful = out_.faithful && at.faithful;
+    return table;
+  }
+
+  const HfEngine& engine_;
+  const HfView& view_;
+  const RopeSpec& spec_;
+  std::int64_t start_ = 0;
+  HfEffect out_;
+};
+
+}  // namespace
+
+Result<HfEffect> hf_effect(const HfEngine& engine, const HfConfig& config, std::optional<std::int64_t> context) {
+  const Result<Json> root = base::parse_json(config.text());
+  if (!root) return root.error();
+  try {
+    const RopeSpec spec = formats::read_config(*root).spec;
+    const HfView view = view_of(engine, *root, spec);
+    return Evaluation(engine, view, spec, context).run();
+  } catch (const base::Rejected& rejected) {
+    return rejected.error;
+  }
+}
+
+}  // namespace mrrope::targets

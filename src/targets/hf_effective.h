@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+//
+// What an engine does with a config.json.
+#pragma once
+
+#include <optional>
+
+#include "mrrope/targets.h"
+#include "targets/hf_rules.h"
+
+namespace mrrope::targets {
+
+struct HfEffect {
+  Effective effective;
+  bool faithful = true;  // false: what it computes is not the table in `effective`; a note says what it is
+};
+
+// `context`: the length it is started with; default: all it offers. Errors: a config that says nothing of RoPE we can
+// read.
+Result<HfEffect> hf_effect(const HfEngine& engine, const HfConfig& config, std::optional<std::int64_t> context);
+
+}  // namespace mrrope::targets

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+//
+// Why two spellings of the same thing: transformers 4, mlx-lm and most others read rope_scaling and the rope_theta
+// beside it, transformers 5 saves rope_parameters with rope_theta inside and drops the rest. With both in the file no
+// reader falls back to a plain table, before or after such a round trip.
+#include "targets/hf_encode.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "formats/hf_shape.h"
+#include "formats/hf_spec.h"
+#include "targets/hf_view.h"
+
+namespace mrrope::targets {
+
+namespace {
+
+using base::Json;
+using formats::HfModel;
+
+// head_dim is a property there, or means something else.
+constexpr std::string_view kNoHeadDimField = "falcon gptj codegen";
+
+std::int64_t length_for(const HfView& view, const Plan& plan) { return std::max(view.context, plan.context_target); }
+
+// An edited copy; throws base::Rejected.
+class Writer {
+ public:
+  Writer(const HfConfig& config, const Plan& plan)
+      : out_(config),
+        plan_(plan),
+        root_(parsed(config)),
+        model_(formats::find_model(root_)),
+        view_(view_of(*find_hf_engine("transformers5"), root_, plan.spec)),
+        per_kind_(plan.spec.groups.front().name != "all") {}
+
+  [[nodiscard]] const HfView& view() const { return view_; }
+  HfConfig take() { return std::move(out_); }
+
+  // Also where rope_scaling would replace all kinds of layers at once, only rope_parameters can say it.
+  [[nodiscard]] bool takes_rope_scaling() const {
+    return !per_kind_ || (model_.cls.is(formats::kByLayerType) && !model_.cls.is(formats::kGlobalHeadDim));
+  }
+
+  [[nodiscard]] std::string_view base_field() const {
+    return model_.known() && model_.cls.is(formats::kNeoxNames) ? "rotary_emb_base" : "rope_theta";
+  }
+
+  void set(std::string_view key, const Json& value) {
+    const std::string path = formats::join_path(model_.path, key);
+    if (out_.value(path) == value.dump()) return;
+    if (const auto error = out_.set(path, value.dump())) throw base::Rejected{*error};
+  }
+  void remove(std::string_view key) {
+    const std::string path = formats::join_path(model_.path, key);
+    if (out_.value(path).empty()) return;
+    if (const auto error = out_.remove(path)) throw base::Rejected{*error};
+  }
+  void set_if_missing(std::string_view key, const Json& value) {
+    if (!model_.fields.find(key)) set(key, value);
+  }
+
+  void length() { set("max_position_embeddings", length_for(view_, plan_)); }
+
+  // What readers of top-level fields need, and a file saved by transformers 5 does not have.
+  void shared_fields() {
+    const LayerGroup& first = plan_.spec.groups.front();
+    set_if_missing(base_field(), first.base);
+    for (const LayerGroup& group : plan_.spec.groups) {
+      if (model_.cls.is(formats::kLocalBase) && formats::is_local(group.name))
+        set_if_missing("rope_local_base_freq", group.base);
+    }
+    const bool own_head_dim = !model_.cls.is(formats::kMla) && !model_.cls.is(formats::kGlobalHeadDim) &&
+                              !model_.fields.find("qk_rope_head_dim") && !model_.fields.find("per_layer_config") &&
+                              !names_model(kNoHeadDimField, model_.model_type);
+    if (own_head_dim) {
+      const int layer = first.layers.empty() ? -1 : first.layers.front();
+      set_if_missing("head_dim", formats::head_dim(model_, first.name, layer));
+    }
+    const Json& seen = view_.groups.front().rope;
+    if (const auto partial = number_in(seen, "partial_rotary_factor");
+        partial.value_or(1) != 1 && takes_rope_scaling()) {
+      set_if_missing("partial_rotary_factor", *partial);
+    }
+  }
+
+  // Fields that say how positions come in, not how fast pairs turn.
+  void keep_sections(Json& rope, std::size_t group) const {
+    for (const char* key : {"mrope_section", "mrope_interleaved", "video_rope"}) {
+      if (view_.groups[group].rope.contains(key)) rope[key] = view_.groups[group].rope[key];
+    }
+  }
+
+  // rope_parameters with the given sets for the groups that change.
+  template <class RopeOf>
+  void rope_parameters(RopeOf rope_of) {
+    Json all = Json::object();
+    for (std::size_t g = 0; g < plan_.spec.groups.size(); ++g) {
+      const LayerGroup& group = plan_.spec.groups[g];
+      Json rope = group.extended ? rope_of(g) : view_.groups[g].rope;
+      if (!rope.contains("rope_type")) rope["rope_type"] = rope.value("type", "default");
+      rope.erase("type");
+      rope["rope_theta"] = group.base;
+      const auto partial = number_in(view_.groups[g].rope, "partial_rotary_factor");
+      if (partial && !model_.cls.is(formats::kGlobalHeadDim)) rope["partial_rotary_factor"] = *partial;
+      if (!per_kind_) all = std::move(rope);
+      else all[group.name] = std::move(rope);
+    }
+    set("rope_parameters", all);
+  }
+
+ private:
+  static Json parsed(const HfConfig& config) {
+    Result<Json> root = base::parse_json(config.text());
+    if (!root) throw base::Rejected{root.error()};
+    return *std::move(root);
+  }
+
+  HfConfig out_;
+  const Plan& plan_;
+  Json root_;
+  HfModel model_;
+  HfView view_;
+  bool per_kind_;
+};
+
+template <class Edit>
+Result<HfConfig> edited(const HfConfig& config, const Plan& plan, Edit edit) {
+  try {
+    Writer writer(config, plan);
+    edit(writer);
+    return writer.take();
+  } catch (const base::Rejected& rejected) {
+    return rejected.error;
+  }
+}
+
+Json longrope(const Plan& plan, std::size_t group, const TableForm& form) {
+  const GroupPlan& g = plan.groups[group];
+  Json rope{{"rope_type", "longrope"},
+            {"short_factor", g.pair_factors},
+            {"long_factor", g.pair_factors},
+            {"factor", plan.factor},
+            {"original_max_position_embeddings", form.original},
+            {"attention_factor", g.attention_scale}};
+  if (form.mscales) {
+    rope["short_mscale"] = g.attention_scale;
+    rope["long_mscale"] = g.attention_scale;
+  }
+  return rope;
+}
+
+}  // namespace
+
+std::int64_t formula_original(std::int64_t context, double attention_scale) {
+  if (!(attention_scale > 1)) return context;
+  const double original = std::pow(static_cast<double>(context), 1 / (attention_scale * attention_scale));
+  return std::max<std::int64_t>(2, std::llround(original));
+}
+
+TableForm table_form(const HfEngine* engine, const HfConfig& config, const Plan& plan) {
+  TableForm form;
+  std::int64_t context = plan.context_target;
+  bool phi3 = false;
+  if (const Result<Json> root = base::parse_json(config.text())) {
+    try {
+      const HfView view = view_of(*find_hf_engine("transformers5"), *root, plan.spec);
+      context = length_for(view, plan);
+      phi3 = view.cls.is(formats::kPhi3);
+    } catch (const base::Rejected&) {  // the writer will say it
+    }
+  }
+  form.original = formula_original(context, plan.groups.front().attention_scale);
+  form.top_level_original = phi3;
+  form.three_fields = phi3;
+  if (engine == nullptr) return form;
+
+  const LongRopeRules& rules = engine->longrope;
+  form.three_fields = phi3 && engine->phi3 != Phi3Rule::none;
+  // L as the length: harmless to a scale that is spelt out, and no position is treated as another
+  if (rules.wrong_at_original || engine->length.longrope_original) form.original = context;
+  if (rules.original == Original::top_level_only) form.top_level_original = true;
+  if (rules.scale == ScaleSource::mscales_turn_the_angles) form.mscales = false;
+  form.rope_parameters = !engine->trips_over_nested || plan.spec.groups.front().name == "all";
+  return form;
+}
+
+Result<HfConfig> with_table(const HfConfig& config, const Plan& plan, const TableForm& form) {
+  return edited(config, plan, [&](Writer& writer) {
+    writer.length();
+    writer.shared_fields();
+    if (form.top_level_original) writer.set("original_max_position_embeddings", form.original);
+    else writer.remove("original_max_position_embeddings");
+    const auto rope_of = [&](std::size_t g) {
+      Json rope = longrope(plan, g, form);
+      writer.keep_sections(rope, g);
+      return rope;
+    };
+    if (writer.takes_rope_scaling()) {
+      Json rope = rope_of(0);
+      if (form.three_fields) {
+        rope = Json{{"type", "longrope"}, {"short_factor", rope["short_factor"]}, {"long_factor", rope["long_factor"]}};
+      }
+      writer.set("rope_scaling", rope);
+    }
+    if (form.rope_parameters) writer.rope_parameters(rope_of);
+    else writer.remove("rope_parameters");
+  });
+}
+
+Result<HfConfig> with_type(const HfConfig& config, const Plan& plan, const Json& rope) {
+  return edited(config, plan, [&](Writer& writer) {
+    writer.length();
+    writer.shared_fields();
+    writer.remove("original_max_position_embeddings");
+    const auto rope_of = [&](std::size_t g) {
+      Json own = rope;
+      writer.keep_sections(own, g);
+      return own;
+    };
+    if (writer.takes_rope_scaling()) writer.set("rope_scaling", rope_of(0));
+    writer.rope_parameters(rope_of);
+  });
+}
+
+Result<HfConfig> with_base(const HfConfig& config, const Plan& plan, double base) {
+  return edited(config, plan, [&](Writer& writer) {
+    writer.length();
+    const std::string parameters = formats::join_path(config.text_path(), "rope_parameters");
+    if (!config.value(parameters).empty() && config.value(parameters) != "null") {
+      const std::string& kind = plan.spec.groups.front().name;
+      writer.set(kind == "all" ? "rope_parameters.rope_theta" : "rope_parameters." + kind + ".rope_theta", base);
+    }
+    const std::string scaling = formats::join_path(config.text_path(), "rope_scaling.rope_theta");
+    if (!config.value(scaling).empty()) writer.set("rope_scaling.rope_theta", base);
+    writer.set(writer.base_field(), base);
+  });
+}
+
+std::string overrides_of(const HfConfig& config) {
+  const std::string path = config.text_path();
+  Json fields = Json::object();
+  for (const char* key : {"max_position_embeddings", "rope_parameters"}) {
+    const std::string value = config.value(formats::join_path(path, key));
+    if (!value.empty()) fields[key] = Json::parse(value);
+  }
+  // {"thinker_config": {"text_config": …}} for "thinker_config.text_config"
+  std::string rest = path;
+  while (!rest.empty()) {
+    const std::size_t dot = rest.rfind('.');
+    const std::string key = rest.substr(dot == std::string::npos ? 0 : dot + 1);
+    fields = Json{{key, std::move(fields)}};
+    rest = dot == std::string::npos ? "" : rest.substr(0, dot);
+  }
+  return fields.dump();
+}
+
+}  // namespace mrrope::targets

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+//
+// llama.cpp v0.5.0 and the programs that embed it (Ollama from 0.30, LM Studio).
+//
+// Source: llama.cpp v0.5.0; what each architecture does with factor tensors was measured on tiny models
+// (tests/llama/test_capability.py).
+#pragma once
+
+#include <string_view>
+
+#include "formats/gguf_rope.h"
+#include "mrrope/targets.h"
+
+namespace mrrope::targets {
+
+// What an architecture does with rope_freqs.weight and rope_factors_{long,short}.weight.
+enum class Factors {
+  freqs_or_lists,  // rope_freqs; or both lists with scaling type longrope
+  freqs,           // rope_freqs only
+  lists,           // the two lists only, whatever the type
+  ignored,         // loads them and rotates without: a trap
+  refused,         // "wrong number of tensors": the file does not load
+  no_rope,         // the model does not rotate
+};
+
+// What it does with rope.scaling.attn_factor.
+enum class Magnitude {
+  applied,  // on cos and sin of every rotated layer
+  ignored,  // not in the rotation
+  twice,    // in the rotation and again in the scale of the scores
+};
+
+struct Architecture {
+  std::string_view name;
+  Factors factors = Factors::refused;
+  Magnitude magnitude = Magnitude::applied;
+  bool scaling_keys = true;  // rope.scaling.type and factor act
+};
+
+// Every architecture of v0.5.0; nullptr for a name it does not know (the file does not load).
+const Architecture* find_architecture(std::string_view name);
+
+// What it does with a file of these keys and tensors, started with n_ctx = context.
+Effective llama_cpp_effective(const formats::GgufRope& rope, std::int64_t context);
+
+// Edits that make it use the plan.
+Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, const formats::GgufRope& rope,
+                                   const DeliverOptions& options);
+
+// The relabelling alone: a new architecture and the keys it needs.
+Result<GgufEdits> relabel(const GgufModel& model, const formats::GgufRope& rope);
+
+}  // namespace mrrope::targets

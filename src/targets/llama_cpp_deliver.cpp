@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+//
+// A plan in the keys and tensors of a GGUF, so that llama.cpp rotates by it.
+//
+// Two ways. Where the architecture takes factor tensors, any table fits: the factors themselves, attn_factor for the
+// magnitude, scaling type "none" so that nothing else acts on top. Elsewhere only what keys can say: another base, one
+// linear factor, or YaRN with its default ends. Whatever is chosen is checked by predicting what llama.cpp will do with
+// the edited file; a plan that would not come out is refused, with the nearest one that would.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "mrrope/catalogue.h"
+#include "targets/llama_cpp.h"
+
+namespace mrrope::targets {
+
+namespace {
+
+using formats::GgufRope;
+
+// float32 factors are off by 2^-24, and a table counts as delivered within this.
+constexpr double kExact = 1e-6;
+
+std::vector<float> floats(const std::vector<double>& values) {
+  std::vector<float> out;
+  out.reserve(values.size());
+  for (const double v : values) out.push_back(static_cast<float>(v));
+  return out;
+}
+
+// Keys are only ever set, never removed, so that undoing an edit in place gives the old bytes back.
+class KeyEdits {
+ public:
+  KeyEdits(const GgufRope& rope, std::string architecture) : rope_(rope), prefix_(std::move(architecture) + ".") {}
+
+  void context(const Plan& plan) {
+    edits.set(prefix_ + "context_length", GgufValue::u32(static_cast<std::uint32_t>(plan.context_target)));
+    edits.set(prefix_ + "rope.scaling.original_context_length",
+              GgufValue::u32(static_cast<std::uint32_t>(plan.spec.context_trained)));
+  }
+  void scaling(const char* type, double factor) {
+    edits.set(prefix_ + "rope.scaling.type", GgufValue::text(type));
+    // A stale factor would act (or mislead another reader); one that is absent may stay absent.
+    if (factor != 1 || rope_.scaling_factor != 1) {
+      edits.set(prefix_ + "rope.scaling.factor", GgufValue::f32(static_cast<float>(factor)));
+    }
+  }
+  void magnitude(double scale) {
+    if (scale != 1 || rope_.attn_factor != 1) {
+      edits.set(prefix_ + "rope.scaling.attn_factor", GgufValue::f32(static_cast<float>(scale)));
+    }
+  }
+  void base(double value) { edits.set(prefix_ + "rope.freq_base", GgufValue::f32(static_cast<float>(value))); }
+
+  GgufEdits edits;
+
+ private:
+  const GgufRope& rope_;
+  std::string prefix_;
+};
+
+struct Candidate {
+  std::string what;  // for people
+  GgufEdits edits;
+  double residual = 0;
+  double scale_residual = 0;
+};
+
+// What llama.cpp will do with the edited file, against what the plan wants.
+void judge(const Plan& plan, const GgufRope& rope, Candidate& candidate) {
+  const GgufRope edited = formats::after(rope, candidate.edits);
+  const Effective effect = llama_cpp_effective(edited, plan.context_target);
+  candidate.residual = effect.loads ? 0 : 1;
+  candidate.scale_residual = 0;
+  for (std::size_t g = 0; g < plan.groups.size() && g < effect.groups.size(); ++g) {
+    candidate.residual =
+        std::max(candidate.residual, table_difference(effect.groups[g].inv_freq, plan.groups[g].inv_freq));
+    candidate.scale_residual = std::max(
+        candidate.scale_residual, std::fabs(effect.groups[g].attention_scale / plan.groups[g].attention_scale - 1));
+  }
+}
+
+Candidate by_factors(const Plan& plan, const GgufRope& rope, const Architecture& architecture) {
+  KeyEdits keys(rope, std::string(architecture.name));
+  keys.context(plan);
+  const std::vector<float> factors = floats(plan.groups[0].pair_factors);
+  const bool lists = architecture.factors == Factors::lists ||
+                     (architecture.factors == Factors::freqs_or_lists && (rope.long_factors || rope.short_factors));
+  keys.scaling(lists ? "longrope" : "none", 1);
+  keys.magnitude(plan.groups[0].attention_scale);
+  if (lists) {
+    keys.edits.add_tensor("rope_factors_long.weight", factors);
+    keys.edits.add_tensor("rope_factors_short.weight", factors);
+  } else {
+    keys.edits.add_tensor("rope_freqs.weight", factors);
+  }
+  return {lists ? "factor lists" : "a factor tensor", std::move(keys.edits), 0, 0};
+}
+
+// What keys alone can say of the plan's table, best first.
+std::vector<Candidate> by_keys(const Plan& plan, const GgufRope& rope) {
+  const GroupPlan& group = plan.groups[0];
+  const auto n = static_cast<double>(group.pair_factors.size());
+  const double last = group.pair_factors.back();
+  std::vector<Candidate> candidates;
+  const auto add = [&](std::string what, auto fill) {
+    KeyEdits keys(rope, rope.architecture);
+    keys.context(plan);
+    fill(keys);
+    candidates.push_back({std::move(what), std::move(keys.edits), 0, 0});
+    judge(plan, rope, candidates.back());
+  };
+  if (n > 1 && last < kNoRotation) {
+    const double base = rope.base * std::pow(last, n / (n - 1));
+    add(fmt::format("another base ({:.6g})", base), [&](KeyEdits& keys) {
+      keys.scaling("none", 1);
+      keys.base(base);
+      keys.magnitude(group.attention_scale);
+    });
+    add(fmt::format("linear, factor {:.6g}", last), [&](KeyEdits& keys) {
+      keys.scaling("linear", last);
+      keys.magnitude(group.attention_scale);
+    });
+  }
+  if (plan.factor > 1) {
+    add(fmt::format("yarn, factor {:.6g}", plan.factor), [&](KeyEdits& keys) {
+      keys.scaling("yarn", plan.factor);
+      keys.magnitude(group.attention_scale / (0.1 * std::log(plan.factor) + 1));
+    });
+  }
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return std::max(a.residual, a.scale_residual) < std::max(b.residual, b.scale_residual);
+  });
+  return candidates;
+}
+
+bool exact(const Candidate& c) { return c.residual <= kExact && c.scale_residual <= kExact; }
+
+Delivery finish(const Plan& plan, Candidate candidate) {
+  Delivery out;
+  out.gguf = std::move(candidate.edits);
+  out.residual = candidate.residual;
+  out.scale_residual = candidate.scale_residual;
+  out.commands.push_back(fmt::format("llama-server -m {{}} -c {}", plan.context_target));
+  out.commands.push_back(fmt::format("llama-cli -m {{}} -c {}", plan.context_target));
+  if (plan.groups[0].attention_scale != 1) {
+    out.notes.emplace_back("Leave context shift and --cache-reuse off: llama.cpp would scale cached keys again.");
+  }
+  return out;
+}
+
+Error refusal(const Plan& plan, const GgufRope& rope, const std::vector<Candidate>& nearest, std::string_view why) {
+  std::string message = fmt::format("llama.cpp cannot run {} on {}: {}", spell(plan.method), rope.architecture, why);
+  if (!nearest.empty()) {
+    message += fmt::format(". Nearest that it can: {} (largest difference {:.1f} % of an angular speed",
+                           nearest.front().what, 100 * nearest.front().residual);
+    if (nearest.front().scale_residual > kExact) {
+      message += fmt::format(", {:.1f} % of the attention scale", 100 * nearest.front().scale_residual);
+    }
+    message += ")";
+  }
+  return {ErrorCode::unsupported, std::move(message), ""};
+}
+
+}  // namespace
+
+Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, const GgufRope& rope,
+                                   const DeliverOptions& options) {
+  if (plan.context_target > std::int64_t{0x7fffffff}) {
+    return Error{ErrorCode::unsupported, "GGUF stores the context length in 32 bits", "context_target"};
+  }
+  // Another name for the same graph, only where asked
+  if (options.relabel) {
+    Result<GgufEdits> relabelled = relabel(model, rope);
+    if (!relabelled) return relabelled.error();
+    const GgufRope renamed = formats::after(rope, *relabelled);
+    Candidate candidate = by_factors(plan, renamed, *find_architecture(renamed.architecture));
+    candidate.edits.architecture = relabelled->architecture;
+    candidate.edits.changes.insert(candidate.edits.changes.begin(), relabelled->changes.begin(),
+                                   relabelled->changes.end());
+    judge(plan, rope, candidate);
+    if (!exact(candidate)) return refusal(plan, rope, {candidate}, "the relabelled file would rotate differently");
+    Delivery out = finish(plan, std::move(candidate));
+    out.notes.push_back(
+        fmt::format("The file calls itself {} instead of {}: the same computation, bit for bit, but tools "
+                    "that look at the name (LoRA adapters, user interfaces) will see the new one.",
+                    renamed.architecture, rope.architecture));
+    return out;
+  }
+
+  const Architecture* architecture = find_architecture(rope.architecture);
+  if (architecture == nullptr) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("llama.cpp v0.5.0 does not know the architecture \"{}\"", rope.architecture), ""};
+  }
+  std::vector<Candidate> keys = by_keys(plan, rope);
+  const bool takes_factors = architecture->factors == Factors::freqs_or_lists ||
+                             architecture->factors == Factors::freqs || architecture->factors == Factors::lists;
+  if (!takes_factors) {
+    if (rope.freqs || rope.long_factors || rope.short_factors) {
+      return Error{ErrorCode::unsupported,
+                   fmt::format("the file has factor tensors that {} does not use", rope.architecture), ""};
+    }
+    if (!keys.empty() && exact(keys.front())) return finish(plan, std::move(keys.front()));
+    std::string why = "its graph takes no factor tensor";
+    if (relabel(model, rope)) why += " (--relabel would: see docs/gguf.md)";
+    return refusal(plan, rope, keys, why);
+  }
+  Candidate candidate = by_factors(plan, rope, *architecture);
+  judge(plan, rope, candidate);
+  if (!exact(candidate)) {
+    const bool scale = candidate.residual <= kExact;
+    return refusal(plan, rope, keys,
+                   scale ? "its attn_factor would also scale layers that the plan leaves alone; add attention_scale=1"
+                         : "the factors would not come out as planned");
+  }
+  return finish(plan, std::move(candidate));
+}
+
+}  // namespace mrrope::targets

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "mrrope/targets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "targets/hf_deliver.h"
+#include "targets/hf_effective.h"
+#include "targets/llama_cpp.h"
+
+namespace mrrope {
+
+const std::vector<EngineInfo>& engine_catalogue() {
+  static const std::vector<EngineInfo> engines = [] {
+    std::vector<EngineInfo> all = {
+        {.name = "llama.cpp", .title = "llama.cpp", .versions = "0.5.0", .evidence = Evidence::run, .reads_gguf = true},
+        {.name = "ollama",
+         .title = "Ollama",
+         .versions = "0.30 and later",
+         .evidence = Evidence::read,
+         .reads_gguf = true},
+        {.name = "lm-studio",
+         .title = "LM Studio",
+         .versions = "with llama.cpp 0.5",
+         .evidence = Evidence::read,
+         .reads_gguf = true},
+    };
+    for (const targets::HfEngine& engine : targets::hf_engines()) all.push_back(engine.info);
+    return all;
+  }();
+  return engines;
+}
+
+namespace {
+
+Result<const EngineInfo*> engine_named(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const EngineInfo& info : engine_catalogue()) {
+    if (info.name == name) return &info;
+    names.push_back(info.name);
+  }
+  return Error{ErrorCode::invalid_argument, fmt::format("unknown engine \"{}\" (known: {})", name, base::join(names)),
+               ""};
+}
+
+std::optional<Error> wrong_format(const EngineInfo& info, const ModelFile& model) {
+  if (model.gguf() != nullptr ? info.reads_gguf : info.reads_hf) return std::nullopt;
+  const char* wanted = info.reads_gguf ? "GGUF files" : "Hugging Face folders";
+  return Error{ErrorCode::unsupported, fmt::format("{} reads {}", info.title, wanted), model.path};
+}
+
+// GGUF engines are llama.cpp inside; what differs is how they are started.
+void note_front_end(std::string_view engine, Effective& out) {
+  if (engine == "ollama") out.notes.emplace_back("num_ctx decides the length; the default is far below context_length");
+  if (engine == "lm-studio")
+    out.notes.emplace_back("the length can be set up to context_length of the file, not beyond");
+}
+
+}  // namespace
+
+double table_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return 1;
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double scale = std::max(std::fabs(a[i]), std::fabs(b[i]));
+    if (scale > 0) largest = std::max(largest, std::fabs(a[i] - b[i]) / scale);
+  }
+  return largest;
+}
+
+Result<Effective> effective(std::string_view engine, const ModelFile& model, std::optional<std::int64_t> context) {
+  const Result<const EngineInfo*> info = engine_named(engine);
+  if (!info) return info.error();
+  if (auto error = wrong_format(**info, model)) return *error;
+  if (const HfConfig* config = model.hf()) {
+    const Result<targets::HfEffect> found = targets::hf_effect(*targets::find_hf_engine(engine), *config, context);
+    if (!found) return found.error();
+    return found->effective;
+  }
+  const Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
+  if (!rope) return rope.error();
+  Effective out = targets::llama_cpp_effective(*rope, context.value_or(rope->context_length));
+  note_front_end(engine, out);
+  return out;
+}
+
+Result<Delivery> deliver(std::string_view engine, const Plan& plan, const ModelFile& model,
+                         const DeliverOptions& options) {
+  if (engine == kUniversal && model.hf() != nullptr) return targets::hf_deliver(nullptr, plan, *model.hf());
+  const Result<const EngineInfo*> info = engine_named(engine);
+  if (!info) return info.error();
+  if (auto error = wrong_format(**info, model)) return *error;
+  if (model.hf() != nullptr) return targets::hf_deliver(targets::find_hf_engine(engine), plan, *model.hf());
+  const Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
+  if (!rope) return rope.error();
+  return targets::llama_cpp_deliver(plan, *model.gguf(), *rope, options);
+}
+
+}  // namespace mrrope

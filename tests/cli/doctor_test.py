@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""`mrrope doctor` finds each mistake that people made, and says nothing of healthy files.
+
+    doctor_test.py MRROPE
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import tiny_gguf
+
+PROGRAM = sys.argv.pop(1)
+LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8, "num_hidden_layers": 32,
+         "head_dim": 128, "max_position_embeddings": 8192, "rope_theta": 500000.0}
+ONES, FOURS = [1.0] * 64, [4.0] * 64
+FACTORS = {"rope_freqs.weight": [float(1 + i / 10) for i in range(32)]}
+LISTS = {"rope_factors_long.weight": [4.0] * 32, "rope_factors_short.weight": [1.0] * 32}
+
+
+def config(**changes):
+    merged = {**LLAMA, **changes}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def scaling(rope_type, **more):
+    return {"rope_type": rope_type, **more}
+
+
+YARN = scaling("yarn", factor=4.0, original_max_position_embeddings=8192)
+UNIVERSAL = scaling("longrope", short_factor=FOURS, long_factor=FOURS, factor=4.0, original_max_position_embeddings=8860,
+                    attention_factor=1.1386, short_mscale=1.1386, long_mscale=1.1386)
+
+# code -> (architecture, keys, tensors) or a config
+GGUF = {
+    "R000": ("llamb", {}, None),
+    "R001": ("llama", {"context_length": 32768, "rope.scaling.original_context_length": 8192}, None),
+    "R002": ("falcon-h1", {"rope.scaling.type": "none"}, FACTORS),
+    "R003": ("qwen2", {}, FACTORS),
+    "R004": ("llama", {"rope.scaling.factor": 4.0}, FACTORS),
+    "R005": ("llama", {"rope.scaling.type": "longrope"}, None),
+    "R006": ("qwen2", {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "context_length": 32768}, None),
+    "R007": ("qwen3", {"rope.scaling.yarn_beta_fast": 16.0}, None),
+    "R008": ("qwen2", {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 8192}, None),
+    "R009": ("llama", {"rope.scaling.type": "longrope", "rope.scaling.original_context_length": 4096}, LISTS),
+    "R010": ("phi3", {}, {"rope_factors_long.weight": [4.0] * 32}),
+    "R011": ("llama", {"rope.scaling.type": "longrope"}, {**FACTORS, **LISTS}),
+    "R013": ("llama", {"rope.scaling.factor": 2.0, "rope.scale_linear": 2.0}, None),
+    "R014": ("llama", {"rope.scaling.factor": 2.0, "rope.scaling.type": "none"}, None),
+    "R015": ("llama", {"rope.scaling.type": "none"}, {"rope_freqs.weight": [0.25] * 32}),
+}
+CONFIG = {
+    "R100": config(rope_scaling=scaling("longrope", short_factor=[1.0], long_factor=[1.0], original_max_position_embeddings=4096)),
+    "R101": config(max_position_embeddings=32768, rope_scaling={**YARN, "type": "yarn"}),
+    "R102": config(rope_scaling={"type": "linear", "rope_type": "yarn", "factor": 2.0}),
+    "R103": config(rope_theta=None, rope_parameters={**YARN, "rope_theta": 500000.0}, max_position_embeddings=32768),
+    "R104": config(rope_theta=None, rope_parameters={"rope_type": "default", "rope_theta": 500000.0}),
+    "R105": config(rope_theta=None, rope_scaling=scaling("linear", factor=2.0)),
+    "R106": config(rope_scaling=scaling("linear", factor=2.0), rope_parameters=scaling("linear", factor=4.0, rope_theta=500000.0)),
+    "R107": config(rope_scaling=scaling("yarn", factor=4.0)),
+    "R108": config(rope_scaling=YARN),
+    "R109": config(rope_scaling=YARN, max_position_embeddings=131072),
+    "R110": config(rope_scaling={**YARN, "mscale": 0.707}, max_position_embeddings=32768),
+    "R111": config(rope_scaling={**YARN, "attention_factor": 1.0}, max_position_embeddings=32768),
+    "R112": config(rope_scaling={**YARN, "truncate": False}, max_position_embeddings=32768),
+    "R113": config(rope_scaling=scaling("linear", factor=4.0)),
+    "R114": config(rope_scaling=scaling("dynamic", factor=4.0)),
+    "R115": config(rope_scaling={**UNIVERSAL, "short_factor": ONES}, max_position_embeddings=32768),
+    "R116": config(rope_scaling={**UNIVERSAL, "short_factor": ONES}, original_max_position_embeddings=8192, max_position_embeddings=32768),
+    "R117": config(rope_scaling={k: v for k, v in UNIVERSAL.items() if "mscale" not in k}, max_position_embeddings=32768),
+    "R118": config(rope_scaling=UNIVERSAL, original_max_position_embeddings=8860, max_position_embeddings=32768),
+    "R119": config(model_type="phi3", rope_scaling=UNIVERSAL, original_max_position_embeddings=8860, max_position_embeddings=32768),
+    "R120": config(model_type="mistral", head_dim=None, rope_scaling=YARN, max_position_embeddings=32768),
+    "R121": config(rope_scaling=scaling("yarm", factor=4.0)),
+    "R122": config(rope_scaling={"factor": 4.0}),
+    "R123": config(rope_scaling=scaling("linear", factor=0.25)),
+}
+HEALTHY_GGUF = [
+    ("llama", {}, None), ("qwen2", {}, None), ("gemma3", {"attention.sliding_window": 512}, None), ("llama", {}, FACTORS),
+    ("qwen2", {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 8192, "context_length": 32768}, None),
+    ("phi3", {"rope.scaling.original_context_length": 8192, "context_length": 32768}, {k: FACTORS["rope_freqs.weight"] for k in LISTS}),
+]
+HEALTHY_CONFIG = [
+    config(), config(rope_scaling=YARN, max_position_embeddings=32768), config(model_type="qwen2"),
+    config(rope_scaling=UNIVERSAL, max_position_embeddings=32768),
+    config(max_position_embeddings=131072, rope_scaling=scaling("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=8192)),
+    config(rope_scaling=None, rope_parameters={"rope_type": "default", "rope_theta": 500000.0}),
+]
+
+
+class Doctor(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def examine(self, path, *arguments):
+        done = subprocess.run([PROGRAM, "doctor", path, "--json", *arguments], capture_output=True, text=True)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        return json.loads(done.stdout), done.returncode
+
+    def gguf(self, fixture, base=True):
+        tiny_gguf.write(self.folder / "m.gguf", *fixture, base=base)
+        return self.folder / "m.gguf"
+
+    def config(self, fixture):
+        (self.folder / "config.json").write_text(json.dumps(fixture))
+        return self.folder
+
+    def codes(self, path):
+        return [finding["code"] for finding in self.examine(path)[0]["findings"]]
+
+    def test_each_mistake_in_a_gguf_is_found(self):
+        for code, fixture in GGUF.items():
+            with self.subTest(code):
+                self.assertIn(code, self.codes(self.gguf(fixture)))
+        self.assertIn("R012", self.codes(self.gguf(("qwen2", {}, None), base=False)))
+
+    def test_each_mistake_in_a_config_is_found(self):
+        for code, fixture in CONFIG.items():
+            with self.subTest(code):
+                self.assertIn(code, self.codes(self.config(fixture)))
+
+    def test_every_rule_has_a_fixture(self):
+        listed = subprocess.run([PROGRAM, "doctor", "--list"], capture_output=True, text=True, check=True).stdout
+        codes = {line.split()[0] for line in listed.splitlines()[1:]}
+        self.assertEqual(codes, set(GGUF) | set(CONFIG) | {"R012"})
+        self.assertGreaterEqual(len(codes), 25)
+
+    def test_healthy_files_have_no_findings(self):
+        for fixture in HEALTHY_GGUF:
+            with self.subTest(fixture[0]):
+                self.assertEqual(self.codes(self.gguf(fixture)), [])
+        for fixture in HEALTHY_CONFIG:
+            with self.subTest(fixture):
+                self.assertEqual(self.codes(self.config(fixture)), [])
+
+    def test_fail_on_decides_the_exit_status(self):
+        path = self.config(CONFIG["R101"])  # a warning
+        self.assertEqual(self.examine(path)[1], 0)
+        self.assertEqual(self.examine(path, "--fail-on", "warning")[1], 3)
+        path = self.config(CONFIG["R102"])  # an error
+        self.assertEqual(self.examine(path)[1], 3)
+        self.assertEqual(self.examine(path, "--fail-on", "never")[1], 0)
+
+    def test_engines_are_asked(self):
+        report = self.examine(self.gguf(("qwen2", {}, FACTORS)))[0]
+        engine = next(e for e in report["engines"] if e["name"] == "llama.cpp")
+        self.assertFalse(engine["loads"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "formats/gguf_rope.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/gguf_models.h"
+#include "tests/support/specs.h"
+
+namespace mrrope::formats {
+namespace {
+
+using test::gguf_model;
+
+TEST(GgufRope, OfAPlainModelIsItsKeys) {
+  const RopeSpec spec = *rope_spec(*read_gguf_rope(gguf_model("llama")));
+  EXPECT_EQ(spec.name, "tiny");
+  EXPECT_EQ(spec.context_trained, 8192);
+  ASSERT_EQ(spec.groups.size(), 1U);
+  EXPECT_EQ(spec.groups[0].rotary_dim, 64);
+  EXPECT_EQ(spec.groups[0].base, 100000);
+  EXPECT_FALSE(spec.groups[0].trained);
+}
+
+TEST(GgufRope, DefaultsAreLlamaCpps) {
+  GgufModel model = gguf_model("llama");
+  std::erase_if(model.shards[0].entries, [](const GgufEntry& e) { return e.key.find("rope.") != std::string::npos; });
+  const GgufRope rope = *read_gguf_rope(model);
+  EXPECT_EQ(rope.base, 10000);
+  EXPECT_EQ(rope.rotary_dim, 64);  // embedding_length / head_count
+}
+
+// The key's default is "linear": a factor without a type acts.
+TEST(GgufRope, FactorWithoutTypeIsLinear) {
+  const RopeSpec spec = *rope_spec(*read_gguf_rope(gguf_model("llama", {{"rope.scaling.factor", GgufValue::f32(4)}})));
+  ASSERT_TRUE(spec.groups[0].trained);
+  EXPECT_EQ(spec.groups[0].trained->method, Method{Linear{}});
+  EXPECT_EQ(trained_table(spec, 0).pair_factors, std::vector<double>(32, 4.0));
+}
+
+TEST(GgufRope, TypeNoneSwitchesTheFactorOff) {
+  const RopeSpec spec = *rope_spec(*read_gguf_rope(gguf_model(
+      "llama", {{"rope.scaling.factor", GgufValue::f32(4)}, {"rope.scaling.type", GgufValue::text("none")}})));
+  EXPECT_FALSE(spec.groups[0].trained);
+}
+
+TEST(GgufRope, YarnIsTheDeployedOneFromTheOriginalLength) {
+  const RopeSpec spec = *rope_spec(
+      *read_gguf_rope(gguf_model("qwen2", {{"rope.scaling.factor", GgufValue::f32(4)},
+                                           {"rope.scaling.type", GgufValue::text("yarn")},
+                                           {"context_length", GgufValue::u32(32768)},
+                                           {"rope.scaling.original_context_length", GgufValue::u32(8192)}})));
+  EXPECT_EQ(trained_table(spec, 0), table(plain_spectrum(64, 100000, 8192), 4, Yarn{}));
+}
+
+TEST(GgufRope, SlidingLayersOfGemma3AreAGroupOfTheirOwn) {
+  const RopeSpec spec = *rope_spec(*read_gguf_rope(gguf_model(
+      "gemma3", {{"attention.sliding_window", GgufValue::u32(512)}, {"rope.scaling.factor", GgufValue::f32(8)}})));
+  ASSERT_EQ(spec.groups.size(), 2U);
+  EXPECT_EQ(spec.groups[0].layers, (std::vector<int>{5, 11, 17, 23, 29}));
+  EXPECT_TRUE(spec.groups[0].trained);
+  EXPECT_EQ(spec.groups[1].base, 10000);
+  EXPECT_FALSE(spec.groups[1].extended);
+  EXPECT_FALSE(spec.groups[1].trained);
+}
+
+TEST(GgufRope, RefusesWhatLlamaCppWouldStopOn) {
+  const auto error = [](const std::string& key, GgufValue value) {
+    const auto rope = read_gguf_rope(gguf_model("llama", {{key, std::move(value)}}));
+    return rope ? "accepted" : rope.error().where;
+  };
+  EXPECT_EQ(error("rope.scaling.type", GgufValue::text("cubic")), "llama.rope.scaling.type");
+  EXPECT_EQ(error("context_length", GgufValue::u32(0)), "llama.context_length");
+  EXPECT_EQ(error("rope.dimension_count", GgufValue::u32(1U << 30)), "llama.rope.dimension_count");
+  EXPECT_FALSE(read_gguf_rope(GgufModel{{GgufFile{}}}));
+}
+
+// A file that was extended is planned from what it was before, not from the extension.
+TEST(GgufRope, OfAnExtendedFileIsTheModelBefore) {
+  GgufModel model = gguf_model("llama", {{"context_length", GgufValue::u32(32768)}});
+  const Plan plan = *make_plan(test::spec("dim=64,base=100000,ctx=8k"), 32768, MrRopePro{});
+  model.shards[0].entries.push_back({"mrrope.plan", GgufValue::text(to_json(plan))});
+  EXPECT_EQ(*rope_spec(*read_gguf_rope(model)), plan.spec);
+}
+
+}  // namespace
+}  // namespace mrrope::formats

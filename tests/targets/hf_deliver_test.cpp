@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+//
+// Every fixture of tests/formats/configs x methods: the delivered file gives the plan's table.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "mrrope/mrrope.h"
+#include "mrrope/targets.h"
+#include "targets/hf_rules.h"
+#include "tests/support/specs.h"
+
+namespace mrrope {
+namespace {
+
+namespace fs = std::filesystem;
+
+ModelFile fixture(const std::string& name) {
+  Result<ModelFile> model = read_model(std::string(MRROPE_CONFIGS) + "/" + name + ".json");
+  EXPECT_TRUE(model) << name;
+  return *std::move(model);
+}
+
+Result<Delivery> delivered(std::string_view engine, const ModelFile& model, const std::string& method,
+                           Plan* plan_out = nullptr) {
+  const RopeSpec spec = *rope_spec(model);
+  const Plan plan = *make_plan(spec, 4 * spec.context_trained, test::method(method));
+  if (plan_out != nullptr) *plan_out = plan;
+  return deliver(engine, plan, model);
+}
+
+ModelFile edited(const ModelFile& model, const Delivery& delivery) {
+  HfConfig config = *model.hf();
+  const auto error = config.apply(delivery.hf);
+  EXPECT_FALSE(error) << (error ? to_string(*error) : "");
+  return {model.path, config};
+}
+
+bool says(const std::vector<std::string>& notes, std::string_view words) {
+  return std::any_of(notes.begin(), notes.end(),
+                     [&](const std::string& n) { return n.find(words) != std::string::npos; });
+}
+
+void expect_plan(const Plan& plan, const Effective& e, double scale_tolerance, const std::string& what) {
+  EXPECT_TRUE(e.loads) << what;
+  ASSERT_EQ(e.groups.size(), plan.groups.size()) << what;
+  for (std::size_t g = 0; g < e.groups.size(); ++g) {
+    EXPECT_LE(table_difference(e.groups[g].inv_freq, plan.groups[g].inv_freq), 1e-6) << what << " group " << g;
+    EXPECT_LE(std::fabs(e.groups[g].attention_scale / plan.groups[g].attention_scale - 1), scale_tolerance) << what;
+  }
+}
+
+bool known_to_transformers4(const ModelFile& model) {
+  using namespace targets;
+  const HfException* row = exception_for(*find_hf_engine("transformers4"), model.hf()->model_type(), kDefault);
+  return row == nullptr || row->outcome != Outcome::refused;
+}
+
+TEST(HfDeliver, UniversalFileOfEveryFixtureGivesThePlanInTransformers) {
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(MRROPE_CONFIGS)) {
+    const std::string name = entry.path().stem().string();
+    if (name.starts_with("gpt-j")) continue;  // its table is in the code of transformers
+    const ModelFile model = fixture(name);
+    if (!rope_spec(model)) continue;
+    ++files;
+    for (const char* method : {"mrrope-pro", "yarn", "linear", "ntk"}) {
+      const std::string what = name + " " + method;
+      Plan plan;
+      const Result<Delivery> d = delivered(kUniversal, model, method, &plan);
+      ASSERT_TRUE(d) << what << ": " << to_string(d.error());
+      EXPECT_LE(d->residual, 1e-6);
+      const ModelFile file = edited(model, *d);
+      // Phi-3 has its scale by formula; everybody else to the last digit.
+      const double tolerance = model.hf()->model_type().starts_with("phi") ? 2e-4 : 1e-6;
+      expect_plan(plan, *effective("transformers5", file, plan.context_target), tolerance, what);
+      if (known_to_transformers4(model)) {
+        expect_plan(plan, *effective("transformers4", file, plan.context_target), tolerance, what);
+      }
+      EXPECT_GE(effective("transformers5", file)->context, plan.context_target) << what;
+      // And reading it back, as any tool would
+      const RopeSpec again = *rope_spec(file);
+      EXPECT_EQ(again.context_trained, std::max(plan.context_target, again.context_trained));
+    }
+  }
+  EXPECT_GE(files, 25);
+}
+
+TEST(HfDeliver, EveryEngineGetsThePlanOrAReason) {
+  for (const char* name : {"llama-2-7b", "qwen3-8b", "mistral-7b-v0.1", "gemma-3-4b", "phi-3-mini-128k"}) {
+    const ModelFile model = fixture(name);
+    for (const targets::HfEngine& engine : targets::hf_engines()) {
+      Plan plan;
+      const Result<Delivery> d = delivered(engine.info.name, model, "mrrope-pro", &plan);
+      const std::string what = std::string(name) + " " + std::string(engine.info.name);
+      if (!d) {
+        EXPECT_EQ(d.error().code, ErrorCode::unsupported) << what;
+        EXPECT_NE(d.error().message.find("cannot run"), std::string::npos) << what << ": " << d.error().message;
+        continue;
+      }
+      expect_plan(plan, *effective(engine.info.name, edited(model, *d), plan.context_target), 2e-4, what);
+    }
+  }
+}
+
+TEST(HfDeliver, WhoIsServedOnLlama) {
+  const ModelFile model = fixture("llama-2-7b");
+  for (const char* engine : {"transformers5", "transformers4", "vllm", "sglang", "tensorrt-llm", "mlx-lm", "exllamav3",
+                             "exllamav2", "openvino", "lmdeploy", "tgi"}) {
+    const Result<Delivery> d = delivered(engine, model, "mrrope-pro");
+    EXPECT_TRUE(d) << engine << ": " << (d ? "" : to_string(d.error()));
+  }
+  for (const char* engine : {"onnxruntime-genai", "mistral.rs", "candle", "mlc-llm"}) {
+    const Result<Delivery> d = delivered(engine, model, "mrrope-pro");
+    ASSERT_FALSE(d) << engine;
+    EXPECT_NE(d.error().message.find("Nearest that it can"), std::string::npos) << d.error().message;
+    // Another base is a field everybody reads
+    EXPECT_TRUE(delivered(engine, model, "ntk")) << engine;
+  }
+}
+
+TEST(HfDeliver, UniversalNotesNameWhomItDoesNotServe) {
+  const Result<Delivery> d = delivered(kUniversal, fixture("llama-2-7b"), "mrrope-pro");
+  ASSERT_TRUE(d);
+  for (const char* words :
+       {"SGLang", "ONNX Runtime", "mistral.rs", "candle", "Text Generation Inference", "MLC-LLM", "ExLlamaV2"}) {
+    EXPECT_TRUE(says(d->notes, std::string("Does not serve ") + words)) << words;
+  }
+  for (const char* words : {"vLLM", "mlx-lm", "ExLlamaV3", "LMDeploy", "OpenVINO"}) {
+    EXPECT_FALSE(says(d->notes, std::string("Does not serve ") + words)) << words;
+  }
+  EXPECT_TRUE(says(d->commands, "--max-model-len 16384"));
+  EXPECT_TRUE(says(d->commands, "--hf-overrides '{\"max_position_embeddings\":16384,\"rope_parameters\":{"));
+}
+
+TEST(HfDeliver, NtkIsAnotherBaseAndServesEverybody) {
+  const Result<Delivery> d = delivered(kUniversal, fixture("llama-2-7b"), "ntk");
+  ASSERT_TRUE(d);
+  EXPECT_FALSE(says(d->notes, "Does not serve"));
+  for (const HfChange& change : d->hf)
+    EXPECT_TRUE(change.path == "rope_theta" || change.path == "max_position_embeddings") << change.path;
+}
+
+TEST(HfDeliver, SlidingLayersOfGemma3KeepTheirTable) {
+  const ModelFile model = fixture("gemma-3-4b");
+  Plan plan;
+  const Result<Delivery> d = delivered(kUniversal, model, "mrrope-pro", &plan);
+  ASSERT_TRUE(d) << to_string(d.error());
+  const ModelFile file = edited(model, *d);
+  const HfConfig& config = *file.hf();
+  EXPECT_EQ(config.value("text_config.rope_parameters.sliding_attention.rope_type"), "\"default\"");
+  EXPECT_EQ(config.value("text_config.rope_parameters.full_attention.rope_type"), "\"longrope\"");
+  EXPECT_EQ(config.value("text_config.rope_scaling.rope_type"), "\"longrope\"");
+  EXPECT_FALSE(config.value("text_config.rope_theta").empty());
+}
+
+TEST(HfDeliver, NeverBothTypeAndRopeType) {
+  for (const char* name : {"llama-2-7b", "phi-3-mini-128k", "phi-3-mini-128k-su", "qwen2.5-7b-yarn", "vicuna-7b-16k"}) {
+    const ModelFile model = fixture(name);
+    const Result<Delivery> d = delivered(kUniversal, model, "mrrope-pro");
+    ASSERT_TRUE(d) << name;
+    const ModelFile file = edited(model, *d);
+    EXPECT_NE(file.hf()->value("rope_scaling.type").empty(), file.hf()->value("rope_scaling.rope_type").empty())
+        << name;
+    EXPECT_TRUE(file.hf()->value("rope_parameters.type").empty()) << name;
+  }
+}
+
+TEST(HfDeliver, FormulaFindsTheScaleThroughLStar) {
+  const ModelFile model = fixture("llama-2-7b");
+  Plan plan;
+  const Result<Delivery> d = delivered("mlx-lm", model, "mrrope-pro", &plan);
+  ASSERT_TRUE(d);
+  const double l_star = std::stod(edited(model, *d).hf()->value("rope_scaling.original_max_position_embeddings"));
+  EXPECT_EQ(l_star, std::round(std::pow(16384, 1 / std::pow(plan.groups[0].attention_scale, 2))));
+  EXPECT_LE(d->scale_residual, 2e-5);
+}
+
+// Extending what was extended before: the second plan starts from the first table.
+TEST(HfDeliver, ExtendsAnExtendedFileAgain) {
+  const ModelFile model = fixture("llama-2-7b");
+  const ModelFile once = edited(model, *delivered(kUniversal, model, "mrrope-pro"));
+  EXPECT_EQ(rope_spec(once)->context_trained, 16384);
+  Plan plan;
+  const Result<Delivery> again = delivered(kUniversal, once, "mrrope-pro", &plan);
+  ASSERT_TRUE(again) << to_string(again.error());
+  expect_plan(plan, *effective("transformers4", edited(once, *again), plan.context_target), 1e-6, "twice");
+}
+
+// transformers 4 and 5 compute GPT-J's table from 10000 alone; not even rope_theta is read.
+TEST(HfDeliver, NothingReachesATableInTheCode) {
+  for (const char* method : {"mrrope-pro", "ntk", "linear"}) {
+    const Result<Delivery> d = delivered(kUniversal, fixture("gpt-j-6b"), method);
+    ASSERT_FALSE(d) << method;
+    EXPECT_NE(d.error().message.find("in its code"), std::string::npos) << d.error().message;
+  }
+}
+
+TEST(HfDeliver, WrongFormatAndUnknownEngine) {
+  const ModelFile model = fixture("llama-2-7b");
+  EXPECT_EQ(delivered("llama.cpp", model, "yarn").error().code, ErrorCode::unsupported);
+  EXPECT_EQ(delivered("nonsense", model, "yarn").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(effective("nonsense", model).error().code, ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace mrrope

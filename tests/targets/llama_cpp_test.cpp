@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "targets/llama_cpp.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/gguf_models.h"
+#include "tests/support/specs.h"
+
+namespace mrrope::targets {
+namespace {
+
+using formats::GgufRope;
+using formats::read_gguf_rope;
+using test::gguf_model;
+
+GgufRope rope(const std::string& architecture, const std::map<std::string, GgufValue>& more = {}) {
+  return *read_gguf_rope(gguf_model(architecture, more));
+}
+
+Plan plan_for(const GgufRope& r, const std::string& method, std::int64_t target = 32768) {
+  return *make_plan(*formats::rope_spec(r), target, test::method(method));
+}
+
+Result<Delivery> delivered(const std::string& architecture, const std::string& method, bool relabel = false,
+                           const std::map<std::string, GgufValue>& more = {}) {
+  const GgufModel model = gguf_model(architecture, more);
+  const GgufRope r = *read_gguf_rope(model);
+  return llama_cpp_deliver(plan_for(r, method), model, r, {.relabel = relabel});
+}
+
+TEST(LlamaCppEffective, PlainFileRotatesPlainly) {
+  const Effective e = llama_cpp_effective(rope("llama"), 8192);
+  EXPECT_TRUE(e.loads);
+  EXPECT_EQ(e.context, 8192);
+  EXPECT_EQ(e.groups[0].inv_freq, plain_spectrum(64, 100000, 8192).inv_freq);
+  EXPECT_EQ(e.groups[0].attention_scale, 1);
+  EXPECT_TRUE(e.notes.empty());
+}
+
+TEST(LlamaCppEffective, KnowsAllArchitecturesInOrder) {
+  EXPECT_EQ(find_architecture("llama")->factors, Factors::freqs_or_lists);
+  EXPECT_EQ(find_architecture("qwen2")->factors, Factors::refused);
+  EXPECT_EQ(find_architecture("phi3")->factors, Factors::lists);
+  EXPECT_EQ(find_architecture("falcon-h1")->factors, Factors::ignored);
+  EXPECT_EQ(find_architecture("xverse")->factors, Factors::refused);
+  EXPECT_EQ(find_architecture("apertus")->factors, Factors::freqs_or_lists);
+  EXPECT_EQ(find_architecture("nonsense"), nullptr);
+}
+
+TEST(LlamaCppEffective, FactorTensorOnQwenDoesNotLoad) {
+  GgufRope r = rope("qwen2");
+  r.freqs = std::vector<float>(32, 2.0F);
+  EXPECT_FALSE(llama_cpp_effective(r, 8192).loads);
+}
+
+TEST(LlamaCppEffective, FactorTensorOnATrapArchitectureDoesNothing) {
+  GgufRope r = rope("falcon-h1");
+  r.freqs = std::vector<float>(32, 2.0F);
+  const Effective e = llama_cpp_effective(r, 8192);
+  EXPECT_TRUE(e.loads);
+  EXPECT_EQ(e.groups[0].inv_freq[5], plain_spectrum(64, 100000, 8192).inv_freq[5]);
+  EXPECT_FALSE(e.notes.empty());
+}
+
+TEST(LlamaCppEffective, LongListIsChosenByTheAllocatedContext) {
+  GgufRope r = rope("llama", {{"rope.scaling.type", GgufValue::text("longrope")}});
+  r.short_factors = std::vector<float>(32, 1.0F);
+  r.long_factors = std::vector<float>(32, 4.0F);
+  EXPECT_EQ(llama_cpp_effective(r, 8192).groups[0].inv_freq[0], 1);
+  EXPECT_EQ(llama_cpp_effective(r, 8448).groups[0].inv_freq[0], 0.25);
+}
+
+TEST(LlamaCppEffective, StaleFactorActsOnTopOfTheTensor) {
+  GgufRope r = rope("llama", {{"rope.scaling.factor", GgufValue::f32(4)}});
+  r.freqs = std::vector<float>(32, 2.0F);
+  EXPECT_EQ(llama_cpp_effective(r, 8192).groups[0].inv_freq[0], 0.125);
+}
+
+TEST(LlamaCppDeliver, FactorsArriveOnEveryArchitectureThatTakesThem) {
+  for (const char* architecture :
+       {"llama", "mistral3", "granite", "exaone", "exaone4", "arcee", "phi3", "minicpm3", "apertus"}) {
+    for (const char* method : {"mrrope-pro", "yarn", "yarn-rotations", "linear", "ntk", "mrrope-uni+cope"}) {
+      const Result<Delivery> d = delivered(architecture, method);
+      ASSERT_TRUE(d) << architecture << " " << method << ": " << to_string(d.error());
+      EXPECT_LE(d->residual, 1e-6);
+      EXPECT_FALSE(d->gguf.tensors.empty());
+    }
+  }
+}
+
+TEST(LlamaCppDeliver, ElsewhereKeysMustSayIt) {
+  for (const char* method : {"ntk", "linear", "yarn", "gradient-base", "abf:base=500000", "yarn:attention_scale=1"}) {
+    const Result<Delivery> d = delivered("qwen2", method);
+    ASSERT_TRUE(d) << method << ": " << to_string(d.error());
+    EXPECT_TRUE(d->gguf.tensors.empty()) << method;
+    EXPECT_LE(d->residual, 1e-6) << method;
+  }
+}
+
+TEST(LlamaCppDeliver, RefusalNamesTheNearestAndTheWayOut) {
+  const Result<Delivery> d = delivered("qwen2", "mrrope-pro");
+  ASSERT_FALSE(d);
+  EXPECT_EQ(d.error().code, ErrorCode::unsupported);
+  EXPECT_NE(d.error().message.find("yarn, factor 4"), std::string::npos) << d.error().message;
+  EXPECT_NE(d.error().message.find("--relabel"), std::string::npos);
+  EXPECT_EQ(delivered("gemma2", "mrrope-pro").error().message.find("--relabel"), std::string::npos);
+}
+
+TEST(LlamaCppDeliver, RelabelsQwen2AsExaone) {
+  const Result<Delivery> d = delivered("qwen2", "mrrope-pro", true);
+  ASSERT_TRUE(d) << to_string(d.error());
+  EXPECT_EQ(d->gguf.architecture, "exaone");
+  EXPECT_EQ(d->gguf.tensors[0].name, "rope_freqs.weight");
+  for (const auto& change : d->gguf.changes) EXPECT_TRUE(change.key.starts_with("exaone.")) << change.key;
+  EXPECT_FALSE(delivered("gemma2", "mrrope-pro", true));
+  EXPECT_FALSE(delivered("qwen3", "mrrope-pro", true));  // tied output
+}
+
+// A scale for all layers is not what a plan for the global ones asks for.
+TEST(LlamaCppDeliver, DoesNotScaleSlidingLayers) {
+  const std::map<std::string, GgufValue> window = {{"attention.sliding_window", GgufValue::u32(512)}};
+  EXPECT_TRUE(delivered("gemma3", "linear", false, window));
+  EXPECT_FALSE(delivered("gemma3", "linear:attention_scale=1.2", false, window));
+}
+
+}  // namespace
+}  // namespace mrrope::targets
