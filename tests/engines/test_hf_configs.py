@@ -9,7 +9,8 @@ The real rotary module of the model is built from each and run at the length mrr
 is good for; its `inv_freq` and `attention_scaling` are compared with what hf_dump prints.
 
 transformers computes in float32, mrrope in float64: 1e-6 is the rounding of the former.
-Only transformers 5: version 4 reads some of these files differently (docs in hf_config.h).
+Only transformers 5: version 4 reads some of these files differently (it never looks at
+rope_parameters, for one), and rope_spec() follows 5.
 Environment: MRROPE_HF_DUMP (default build/release/hf_dump), MRROPE_REQUIRE_ENGINES=1 (a missing
 engine is a failure, not a skip).
 """
