@@ -18,7 +18,8 @@ namespace mrrope::cli {
 
 int fail(const Error& error) {
   print_error(to_string(error));
-  const bool usage = error.where.starts_with('-') || error.where == "MODEL" || error.where.empty();
+  const bool usage = error.where.starts_with('-') || error.where == "MODEL" ||
+                     (error.where.empty() && error.code == ErrorCode::invalid_argument);
   return usage ? 2 : 1;
 }
 

@@ -18,6 +18,12 @@ function(mrrope_compile_options target)
   endif()
 endfunction()
 
+# What runs once is compiled for the person who waits for the build, not for speed.
+function(mrrope_compile_lightly target)
+  mrrope_compile_options(${target})
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # mrrope_layer(NAME SOURCES a.cpp … [DEPENDS layer …]): the objects of src/NAME, to be bundled into the library.
 set(mrrope_layer_objects)
 function(mrrope_layer name)

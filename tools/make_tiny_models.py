@@ -124,6 +124,7 @@ MODELS = {
     "qwen2moe": model("attn_norm qkv+b attn_output ffn_norm moe ffn_gate_inp_shexp shared"),
     "qwen2vl": model(QWEN2, keys=SECTIONS),
     "qwen3": model(QWEN3, head=TIED),
+    "qwen3-untied": model(QWEN3, arch="qwen3"),
     "qwen3moe": model(QWEN3MOE),
     "qwen3vl": model(QWEN3, keys=SECTIONS),
     "qwen3vlmoe": model(QWEN3MOE, keys=SECTIONS),

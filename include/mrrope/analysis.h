@@ -22,8 +22,7 @@
 
 namespace mrrope {
 
-// ---- Bound (Men et al. 2024, arXiv:2405.14591; MrRoPE section 4.4)
-// ---------------------------------------------------
+// ---- Bound (Men et al. 2024, arXiv:2405.14591; MrRoPE section 4.4) -------------------------------------------------
 
 // B(m) = sum_i cos(m theta_i): how much more a query attracts an equal key than a random one at distance m. [T30]
 double bound(std::span<const double> inv_freq, double distance) noexcept;
@@ -58,16 +57,14 @@ std::vector<double> bound_curve(std::span<const double> inv_freq, std::int64_t l
 // any attention score (arXiv:2104.09864v5, section 3.4.3), the usual picture of long-term decay. [T33]
 double attention_decay(std::span<const double> inv_freq, double distance) noexcept;
 
-// ---- Positions
-// -------------------------------------------------------------------------------------------------------
+// ---- Positions -----------------------------------------------------------------------------------------------------
 
 // m_hat = sum_i w_i ((m theta_i) mod 2 pi), w_i = 1/theta_i (which is beta^i s_i): the position read back from the
 // angles. Linear in m as far as the system has range. The paper prints two weights; only this one gives its figure.
 // [T8] Pairs that stand still say nothing and are left out.
 double position_estimate(std::span<const double> inv_freq, double position) noexcept;
 
-// ---- What is new, and what it costs
-// ----------------------------------------------------------------------------------
+// ---- What is new, and what it costs --------------------------------------------------------------------------------
 
 struct Exposure {
   // Pairs that made less than one turn in training and meet angles beyond it at the target length. [T34]

@@ -28,8 +28,7 @@
 
 namespace mrrope {
 
-// ---- Values
-// ------------------------------------------------------------------------------------------------------------
+// ---- Values --------------------------------------------------------------------------------------------------------
 
 enum class GgufType : std::uint32_t {
   u8 = 0,
@@ -85,8 +84,7 @@ class GgufValue {
   std::string bytes_;
 };
 
-// ---- One file
-// ----------------------------------------------------------------------------------------------------------
+// ---- One file ------------------------------------------------------------------------------------------------------
 
 struct GgufEntry {
   std::string key;
@@ -129,8 +127,7 @@ Result<GgufFile> parse_gguf(std::span<const std::byte> bytes, std::uint64_t file
 // The header as bytes, padding included: exactly the file's own first data_offset bytes for an unchanged GgufFile.
 std::string encode_gguf_header(const GgufFile& file);
 
-// ---- A model: one file, or all shards of a split one
-// ---------------------------------------------------------------------
+// ---- A model: one file, or all shards of a split one ---------------------------------------------------------------
 
 struct GgufModel {
   std::vector<GgufFile> shards;  // at least one; the first carries the metadata
@@ -148,8 +145,7 @@ Result<GgufModel> read_gguf(const std::string& path);
 // The values of a small F32 tensor such as rope_freqs.weight; refuses more than 1 MiB and other types.
 Result<std::vector<float>> read_f32_tensor(const GgufModel& model, std::string_view name);
 
-// ---- Edits
-// ---------------------------------------------------------------------------------------------------------------
+// ---- Edits ---------------------------------------------------------------------------------------------------------
 
 // What will change, old -> new: printable before anything is written, and the input of every writer.
 struct GgufEdits {
@@ -183,8 +179,7 @@ struct GgufEdits {
 // ones follow at the end. Errors: a tensor that exists with another size or type.
 Result<GgufFile> edited(const GgufFile& file, const GgufEdits& edits);
 
-// ---- Writing
-// -------------------------------------------------------------------------------------------------------------
+// ---- Writing -------------------------------------------------------------------------------------------------------
 
 struct WriteOptions {
   bool overwrite = false;  // replace an existing target

@@ -169,8 +169,7 @@ struct Custom {
 using Law = std::variant<None, Linear, Ntk, Abf, GradientBase, DynamicNtk, NtkByParts, Yarn, YarnRotations, DynamicYarn,
                          Llama3, LongRope, MrRopeUni, MrRopePro, MrRopePower, MrRopeMirror, Custom>;
 
-// ---- Modifiers: change a finished table, whatever law made it
-// --------------------------------------------------------
+// ---- Modifiers: change a finished table, whatever law made it ------------------------------------------------------
 
 // Fades out the slowest pairs: s_i *= 2/(1 + cos(pi k/(m-1))) on the last m pairs, the last one stands still.
 // CoPE, arXiv:2602.05258. [T26]
@@ -195,8 +194,7 @@ struct Resonance {
 
 using Modifier = std::variant<Cope, Clip, Resonance>;
 
-// ---- A method, and its table
-// -----------------------------------------------------------------------------------------
+// ---- A method, and its table ---------------------------------------------------------------------------------------
 
 struct Method {
   Law law = None{};

@@ -63,8 +63,7 @@ inline constexpr double kMaxFactor = 1 << 20;
 Result<Plan> make_plan(const RopeSpec& spec, std::int64_t context_target, const Method& method,
                        std::optional<std::int64_t> length = std::nullopt);
 
-// ---- Plan files
-// --------------------------------------------------------------------------------------------------------
+// ---- Plan files ----------------------------------------------------------------------------------------------------
 
 inline constexpr std::string_view kPlanSchema = "mrrope.plan/1";
 
@@ -77,8 +76,7 @@ std::string to_json(const Plan& plan);
 // every x that to_json wrote.
 Result<Plan> plan_from_json(std::string_view text);
 
-// ---- Judgement
-// -------------------------------------------------------------------------------------------------------
+// ---- Judgement -----------------------------------------------------------------------------------------------------
 
 // The plan we would use: the trained table if it reaches the target, else mrrope-pro at the smallest sufficient factor.
 Result<Plan> recommend(const RopeSpec& spec, std::int64_t context_target);

@@ -3,8 +3,8 @@
 // Engines: what each really does with a file, and how a plan is delivered to it.
 //
 //   Result<ModelFile> model = read_model("model.gguf");
-//   Effective now = *effective("llama.cpp", *model);             // table, magnitude, usable length, and what is
-//   ignored Result<Delivery> how = deliver("llama.cpp", plan, *model);   // the edits, or a reasoned refusal
+//   Result<Effective> now = effective("llama.cpp", *model);      // table, magnitude, usable length, what is ignored
+//   Result<Delivery> how = deliver("llama.cpp", plan, *model);   // the edits, or a reasoned refusal
 //   Result<Delivery> all = deliver(kUniversal, plan, *config);   // for config.json: one file for most engines
 //
 // Engines silently ignore half of what files say. Every statement here is data with a source: verified by running the
@@ -39,8 +39,7 @@ struct EngineInfo {
 };
 const std::vector<EngineInfo>& engine_catalogue();
 
-// ---- File -> what the engine does
-// -------------------------------------------------------------------------------------
+// ---- File -> what the engine does ----------------------------------------------------------------------------------
 
 struct EffectiveGroup {
   std::string name;              // as in the spec
@@ -59,8 +58,7 @@ struct Effective {
 Result<Effective> effective(std::string_view engine, const ModelFile& model,
                             std::optional<std::int64_t> context = std::nullopt);
 
-// ---- Plan -> file
-// --------------------------------------------------------------------------------------------------------
+// ---- Plan -> file --------------------------------------------------------------------------------------------------
 
 struct DeliverOptions {
   bool relabel = false;  // allow another architecture name whose graph is the same (docs/gguf.md)

@@ -68,8 +68,7 @@ std::optional<FileIdentity> identity_of(const std::string& path) noexcept {
   return FileIdentity{status.st_dev, status.st_ino};
 }
 
-// ---- File
-// ------------------------------------------------------------------------------------------------------------
+// ---- File ----------------------------------------------------------------------------------------------------------
 
 Result<File> File::open(const std::string& path, Access access) {
   // O_NONBLOCK: opening a pipe must not wait for its writer. It has no effect on regular files.
@@ -159,8 +158,7 @@ std::optional<Error> File::sync() {
   return std::nullopt;
 }
 
-// ---- Names
-// -----------------------------------------------------------------------------------------------------------
+// ---- Names ---------------------------------------------------------------------------------------------------------
 
 std::optional<Error> sync_folder_of(const std::string& path) {
   const std::string folder = folder_of(path);
@@ -177,8 +175,7 @@ std::optional<Error> remove_file(const std::string& path) {
   return sync_folder_of(path);
 }
 
-// ---- PendingFile
-// -----------------------------------------------------------------------------------------------------
+// ---- PendingFile ---------------------------------------------------------------------------------------------------
 
 Result<PendingFile> PendingFile::create(const std::string& target, bool overwrite) {
   struct stat status {};

@@ -27,8 +27,7 @@ Error refused(ErrorCode code, std::string message, std::string_view name) {
   return {code, std::move(message), printable(name)};
 }
 
-// ---- Keys
-// --------------------------------------------------------------------------------------------------------------
+// ---- Keys ----------------------------------------------------------------------------------------------------------
 
 auto position_of(std::vector<GgufEntry>& entries, std::string_view key) {
   return std::find_if(entries.begin(), entries.end(), [&](const GgufEntry& entry) { return entry.key == key; });
@@ -105,8 +104,7 @@ void count_tensors(GgufFile& file, std::size_t before) {
   place->value = GgufValue(place->value.type(), std::move(bytes));
 }
 
-// ---- Tensors
-// -----------------------------------------------------------------------------------------------------------
+// ---- Tensors -------------------------------------------------------------------------------------------------------
 
 std::optional<Error> remove_tensors(GgufFile& file, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
@@ -158,8 +156,7 @@ std::optional<Error> add_tensors(GgufFile& file, const std::vector<GgufEdits::Ne
   return std::nullopt;
 }
 
-// ---- The end of the file
-// -------------------------------------------------------------------------------------------------
+// ---- The end of the file -------------------------------------------------------------------------------------------
 
 // Where a file ends, in the terms of TailNote, if that is before the padding of what it ends with.
 std::optional<std::uint64_t> short_end(const GgufFile& file) {

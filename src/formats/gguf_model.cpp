@@ -99,8 +99,7 @@ std::string shard_path(std::string_view prefix, std::uint64_t number, std::uint6
 
 }  // namespace formats
 
-// ---- GgufModel
-// -------------------------------------------------------------------------------------------------------
+// ---- GgufModel -----------------------------------------------------------------------------------------------------
 
 std::string GgufModel::architecture() const {
   const GgufValue* value = head().find(formats::kArchitectureKey);

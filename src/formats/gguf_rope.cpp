@@ -20,14 +20,32 @@ constexpr std::string_view kFreqs = "rope_freqs.weight";
 constexpr std::string_view kLong = "rope_factors_long.weight";
 constexpr std::string_view kShort = "rope_factors_short.weight";
 
-// Architectures whose sliding layers have a base of their own and do not follow the model's scaling; every other
-// architecture uses one table for all layers. `period`: the default of sliding_window_pattern, 0 = the key is required.
+// Architectures whose sliding layers have a table of their own; every other architecture uses one for all layers.
 struct SlidingArchitecture {
   std::string_view name;
-  int period;
+  int period;               // default of sliding_window_pattern: every period-th layer is full; 0: the key is required
+  bool full_first = false;  // the full layer opens its period instead of closing it
+  SlidingBase base = SlidingBase::own;  // without rope.freq_base_swa; own: 10000
+  int full_share = 1;                   // full layers rotate 1/full_share of rope.dimension_count
 };
-constexpr std::array<SlidingArchitecture, 7> kSliding = {
-    {{"gemma3", 6}, {"gemma3n", 5}, {"gemma4", 0}, {"gemma-embedding", 6}, {"plamo3", 8}, {"step35", 0}, {"mimo2", 0}}};
+constexpr std::array<SlidingArchitecture, 11> kSliding = {{
+    {.name = "dots3note", .period = 0},
+    {.name = "gemma-embedding", .period = 6},
+    {.name = "gemma3", .period = 6},
+    {.name = "gemma3n", .period = 5},
+    {.name = "gemma4", .period = 0},
+    {.name = "laguna", .period = 4, .full_first = true, .base = SlidingBase::inherit},
+    {.name = "mellum", .period = 4, .base = SlidingBase::shared},
+    {.name = "mimo2", .period = 0},
+    {.name = "olmo2", .period = 4, .base = SlidingBase::shared},
+    {.name = "plamo3", .period = 8},
+    {.name = "step35", .period = 0, .full_share = 2},
+}};
+
+const SlidingArchitecture* sliding_architecture(std::string_view name) {
+  const auto* found = std::find_if(kSliding.begin(), kSliding.end(), [&](const auto& a) { return a.name == name; });
+  return found != kSliding.end() ? found : nullptr;
+}
 
 double number_or(const GgufModel& model, std::string_view key, double fallback) {
   const GgufValue* value = model.find(key);
@@ -46,33 +64,37 @@ Error broken(const GgufModel& model, std::string_view key, std::string message) 
   return {ErrorCode::malformed, std::move(message), model.architecture() + "." + std::string(key)};
 }
 
-std::optional<SlidingRope> sliding_of(const GgufModel& model, int layers, int rotary_dim) {
-  const std::string architecture = model.architecture();
-  const auto* known =
-      std::find_if(kSliding.begin(), kSliding.end(), [&](const auto& a) { return a.name == architecture; });
-  if (known == kSliding.end() || number_or(model, "attention.sliding_window", 0) <= 0) return std::nullopt;
-  SlidingRope sliding{.base = number_or(model, "rope.freq_base_swa", 10000),
+std::optional<SlidingRope> sliding_of(const GgufModel& model, int layers, int rotary_dim, double full_base) {
+  const SlidingArchitecture* known = sliding_architecture(model.architecture());
+  if (known == nullptr || number_or(model, "attention.sliding_window", 0) <= 0) return std::nullopt;
+  const bool own_key = known->base != SlidingBase::shared && model.find("rope.freq_base_swa") != nullptr;
+  const double fallback = known->base == SlidingBase::own ? 10000 : full_base;
+  SlidingRope sliding{.base = own_key ? number_or(model, "rope.freq_base_swa", fallback) : fallback,
                       .rotary_dim = static_cast<int>(number_or(model, "rope.dimension_count_swa", rotary_dim)),
+                      .source = own_key ? SlidingBase::own : known->base,
                       .layers = {}};
   const GgufValue* pattern = model.find("attention.sliding_window_pattern");
   const auto listed = pattern != nullptr ? pattern->numbers() : std::nullopt;
   const int period = pattern != nullptr ? static_cast<int>(pattern->number().value_or(known->period)) : known->period;
+  const int full = known->full_first ? 0 : period - 1;
   for (int i = 0; i < layers; ++i) {
     const bool slides =
         listed ? static_cast<std::size_t>(i) < listed->size() && (*listed)[static_cast<std::size_t>(i)] != 0
-               : period > 0 && i % period < period - 1;
+               : period > 0 && i % period != full;
     if (slides) sliding.layers.push_back(i);
   }
   return sliding;
 }
 
-Result<std::optional<std::vector<float>>> factors_of(const GgufModel& model, std::string_view name, int pairs) {
+// `stored`: the size of the tensor; `pairs`: how many of them the full layers use.
+Result<std::optional<std::vector<float>>> factors_of(const GgufModel& model, std::string_view name, int stored,
+                                                     int pairs) {
   if (model.find_tensor(name) == nullptr) return std::optional<std::vector<float>>();
   Result<std::vector<float>> values = read_f32_tensor(model, name);
   if (!values) return values.error();
-  if (values->size() != static_cast<std::size_t>(pairs)) {
+  if (values->size() != static_cast<std::size_t>(stored)) {
     return Error{ErrorCode::inconsistent,
-                 fmt::format("expected {} factors, one per rotated pair, found {}", pairs, values->size()),
+                 fmt::format("expected {} factors, one per rotated pair, found {}", stored, values->size()),
                  std::string(name)};
   }
   for (const float f : *values) {
@@ -80,6 +102,7 @@ Result<std::optional<std::vector<float>>> factors_of(const GgufModel& model, std
       return Error{ErrorCode::invalid_argument, "expected positive factors", std::string(name)};
     }
   }
+  values->resize(static_cast<std::size_t>(pairs));
   return std::optional(*std::move(values));
 }
 
@@ -115,7 +138,8 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model) {
   const double dim = heads > 0 ? number_or(model, "rope.dimension_count", head) : 0;
   if (!(dim >= 0 && dim <= kMaxRotaryDim))
     return broken(model, "rope.dimension_count", "expected a number of coordinates");
-  rope.rotary_dim = static_cast<int>(dim);
+  const SlidingArchitecture* known = sliding_architecture(rope.architecture);
+  rope.rotary_dim = static_cast<int>(dim) / (known != nullptr ? known->full_share : 1);
 
   // Rotation
   rope.base = number_or(model, "rope.freq_base", 10000);
@@ -132,13 +156,17 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model) {
     }
     rope.scaling_type = name;
   }
-  rope.sliding = sliding_of(model, rope.layers, rope.rotary_dim);
+  rope.sliding_window = static_cast<std::int64_t>(
+      std::clamp(number_or(model, "attention.sliding_window", 0), 0.0, static_cast<double>(kMaxContext)));
+  rope.sliding = sliding_of(model, rope.layers, static_cast<int>(dim), rope.base);
+  rope.stored_factors = static_cast<int>(dim) / 2;
 
   // Factor tensors
   const std::array<std::pair<std::string_view, std::optional<std::vector<float>>*>, 3> tensors = {
       {{kFreqs, &rope.freqs}, {kLong, &rope.long_factors}, {kShort, &rope.short_factors}}};
   for (const auto& [name, slot] : tensors) {
-    Result<std::optional<std::vector<float>>> values = factors_of(model, name, rope.rotary_dim / 2);
+    Result<std::optional<std::vector<float>>> values =
+        factors_of(model, name, rope.stored_factors, rope.rotary_dim / 2);
     if (!values) return values.error();
     *slot = *std::move(values);
   }
@@ -156,17 +184,27 @@ GgufRope after(GgufRope rope, const GgufEdits& edits) {
     if (change.key == prefix + "rope.scaling.original_context_length") {
       rope.context_original = static_cast<std::int64_t>(number(static_cast<double>(rope.context_length)));
     }
-    if (change.key == prefix + "rope.freq_base") rope.base = number(10000);
+    if (change.key == prefix + "rope.freq_base") {
+      rope.base = number(10000);
+      if (rope.sliding && rope.sliding->source != SlidingBase::own) rope.sliding->base = rope.base;
+    }
+    if (change.key == prefix + "rope.freq_base_swa" && rope.sliding && rope.sliding->source != SlidingBase::shared) {
+      rope.sliding->base = number(10000);
+      rope.sliding->source = SlidingBase::own;
+    }
     if (change.key == prefix + "rope.scaling.factor") rope.scaling_factor = number(1);
     if (change.key == prefix + "rope.scaling.attn_factor") rope.attn_factor = number(1);
     if (change.key == prefix + "rope.scaling.type") {
       rope.scaling_type = change.value ? std::optional(std::string(change.value->text().value_or(""))) : std::nullopt;
     }
   }
+  const auto pairs = static_cast<std::size_t>(rope.rotary_dim / 2);
   for (const GgufEdits::NewTensor& tensor : edits.tensors) {
-    if (tensor.name == kFreqs) rope.freqs = tensor.values;
-    if (tensor.name == kLong) rope.long_factors = tensor.values;
-    if (tensor.name == kShort) rope.short_factors = tensor.values;
+    std::vector<float> used = tensor.values;
+    used.resize(std::min(used.size(), pairs));
+    if (tensor.name == kFreqs) rope.freqs = used;
+    if (tensor.name == kLong) rope.long_factors = used;
+    if (tensor.name == kShort) rope.short_factors = used;
   }
   return rope;
 }

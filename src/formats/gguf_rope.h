@@ -17,10 +17,18 @@
 
 namespace mrrope::formats {
 
-// Sliding-window layers that rotate by a table of their own, untouched by the model's scaling (Gemma 3).
+// Where the base of sliding layers comes from.
+enum class SlidingBase {
+  own,      // rope.freq_base_swa, or a constant
+  inherit,  // rope.freq_base, as long as there is no rope.freq_base_swa
+  shared,   // always rope.freq_base
+};
+
+// Sliding-window layers that rotate by a table of their own (Gemma 3, OLMo 3).
 struct SlidingRope {
   double base = 10000;
   int rotary_dim = 0;
+  SlidingBase source = SlidingBase::own;
   std::vector<int> layers;
 };
 
@@ -28,7 +36,8 @@ struct GgufRope {
   std::string architecture;
   std::string name;  // general.name
   int layers = 0;
-  int rotary_dim = 0;  // 0: the model does not rotate
+  int rotary_dim = 0;      // of the full layers; 0: the model does not rotate
+  int stored_factors = 0;  // length of a factor tensor: rotary_dim / 2, and more in step35
   double base = 10000;
   std::int64_t context_length = 0;
   std::int64_t context_original = 0;  // rope.scaling.original_context_length, else context_length
@@ -38,6 +47,7 @@ struct GgufRope {
   std::optional<std::vector<float>> freqs;          // rope_freqs.weight
   std::optional<std::vector<float>> long_factors;   // rope_factors_long.weight
   std::optional<std::vector<float>> short_factors;  // rope_factors_short.weight
+  std::int64_t sliding_window = 0;                  // 0: none, or none that is written in the file
   std::optional<SlidingRope> sliding;
   std::optional<std::string> plan;  // mrrope.plan: this file was extended by us
 };

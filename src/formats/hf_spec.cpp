@@ -34,8 +34,7 @@ bool is_nested(const Json& parameters, const std::vector<std::string>& kinds) {
 
 bool is_empty_object(const Place& place) { return place.value->is_object() && place.value->empty(); }
 
-// ---- Which parameters are in force for which layers
-// ------------------------------------------------------------------
+// ---- Which parameters are in force for which layers ----------------------------------------------------------------
 
 class SourceFinder {
  public:
@@ -112,8 +111,7 @@ class SourceFinder {
   HfFacts& facts_;
 };
 
-// ---- Groups
-// ----------------------------------------------------------------------------------------------------------
+// ---- Groups --------------------------------------------------------------------------------------------------------
 
 std::vector<int> layers_of(const HfShape& shape, const std::string& kind) {
   std::vector<int> layers;

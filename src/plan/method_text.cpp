@@ -19,8 +19,7 @@ namespace {
 
 using plan::Field;
 
-// ---- Values
-// ----------------------------------------------------------------------------------------------------------
+// ---- Values --------------------------------------------------------------------------------------------------------
 
 std::optional<Error> read_value(std::string_view text, double& value) {
   const Result<double> number = parse_number(text);
@@ -67,8 +66,7 @@ std::string text_of(const std::vector<double>& values) {
   return text;
 }
 
-// ---- Parts
-// -----------------------------------------------------------------------------------------------------------
+// ---- Parts ---------------------------------------------------------------------------------------------------------
 
 // Splits at '+', but not inside a number such as 1e+6.
 std::vector<std::string_view> split_parts(std::string_view text) {

@@ -92,8 +92,7 @@ Spectrum spectrum_of(const RopeSpec& spec, std::size_t group) {
   return g.trained ? scaled_spectrum(std::move(plain), trained_table(spec, group).pair_factors) : plain;
 }
 
-// ---- "dim=128,base=10000,ctx=4096"
-// -----------------------------------------------------------------------------------
+// ---- "dim=128,base=10000,ctx=4096" ---------------------------------------------------------------------------------
 
 namespace {
 

@@ -38,8 +38,7 @@ enum class Reader {
 // Where a file has both `type` and `rope_type`.
 enum class TypeKeys { rope_type_wins, type_wins, refused };
 
-// ---- longrope
-// -----------------------------------------------------------------------------------------------------------
+// ---- longrope ------------------------------------------------------------------------------------------------------
 
 // Where L is looked for. Elsewhere it is not seen.
 enum class Original {
@@ -80,8 +79,7 @@ struct LongRopeRules {
   bool sectioned = true;           // works with mrope_section
 };
 
-// ---- yarn
-// ----------------------------------------------------------------------------------------------------------------
+// ---- yarn ----------------------------------------------------------------------------------------------------------
 
 // mscale and mscale_all_dim.
 enum class MscalePair {
@@ -110,8 +108,7 @@ enum class DynamicRule {
   at_full_length,  // fixed: the base for M * factor tokens
 };
 
-// ---- The length it offers
-// ---------------------------------------------------------------------------------------------------
+// ---- The length it offers ------------------------------------------------------------------------------------------
 
 struct LengthRules {
   unsigned multiplied = 0;  // types whose `factor` multiplies M, where no L is inside the rope object
@@ -119,8 +116,7 @@ struct LengthRules {
   bool longrope_original = false;  // with longrope, a top-level L is the length, not M
 };
 
-// ---- Exceptions
-// -------------------------------------------------------------------------------------------------------------
+// ---- Exceptions ----------------------------------------------------------------------------------------------------
 
 enum class Outcome {
   honoured,    // as the rules say

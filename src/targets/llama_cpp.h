@@ -3,7 +3,7 @@
 // llama.cpp v0.5.0 and the programs that embed it (Ollama from 0.30, LM Studio).
 //
 // Source: llama.cpp v0.5.0; what each architecture does with factor tensors was measured on tiny models
-// (tests/llama/test_capability.py).
+// (tests/llama/test_extend.py).
 #pragma once
 
 #include <string_view>
@@ -30,15 +30,35 @@ enum class Magnitude {
   twice,    // in the rotation and again in the scale of the scores
 };
 
+// What it does with rope.freq_base and rope.scaling.{type,factor}.
+enum class Keys {
+  all,      // as documented
+  no_yarn,  // YaRN has other ends than everywhere else
+  base,     // only freq_base acts
+  scores,   // a factor also changes the scale of the scores, which no plan can say
+  nothing,  // a fixed table, or keys that act on some layers only
+};
+
+// Which of the keys reach sliding layers that have a table of their own.
+enum class Sliding {
+  attn_factor,
+  nothing,
+  scaling,  // rope.scaling.* and attn_factor
+};
+
 struct Architecture {
   std::string_view name;
   Factors factors = Factors::refused;
   Magnitude magnitude = Magnitude::applied;
-  bool scaling_keys = true;  // rope.scaling.type and factor act
+  Keys keys = Keys::all;
+  Sliding sliding = Sliding::attn_factor;
 };
 
 // Every architecture of v0.5.0; nullptr for a name it does not know (the file does not load).
 const Architecture* find_architecture(std::string_view name);
+
+// Whether only windowed layers rotate in this model, so that no table limits its length.
+bool only_windows_rotate(const formats::GgufRope& rope);
 
 // What it does with a file of these keys and tensors, started with n_ctx = context.
 Effective llama_cpp_effective(const formats::GgufRope& rope, std::int64_t context);

@@ -32,20 +32,20 @@ constexpr Architecture kArchitectures[] = {
     {"chatglm", refused},
     {"clip", no_rope},
     {"codeshell", refused},
-    {"cogvlm", ignored, Magnitude::ignored, false},
+    {"cogvlm", ignored, Magnitude::ignored, Keys::nothing},
     {"cohere2", refused},
     {"cohere2moe", refused},
     {"command-r", refused},
     {"dbrx", refused},
     {"deci", freqs_or_lists},
     {"deepseek", refused},
-    {"deepseek2", refused, Magnitude::twice},
-    {"deepseek2-ocr", refused, Magnitude::twice, false},
-    {"deepseek32", refused, Magnitude::twice},
-    {"deepseek4", refused, Magnitude::ignored},
+    {"deepseek2", refused, Magnitude::twice, Keys::scores},
+    {"deepseek2-ocr", refused, Magnitude::twice, Keys::nothing},
+    {"deepseek32", refused, Magnitude::twice, Keys::scores},
+    {"deepseek4", refused, Magnitude::ignored, Keys::nothing},
     {"dflash", freqs},
     {"dots1", refused},
-    {"dots3note", refused},
+    {"dots3note", refused, Magnitude::applied, Keys::all, Sliding::scaling},
     {"dream", refused},
     {"eagle3", freqs},
     {"ernie4_5", refused},
@@ -63,7 +63,7 @@ constexpr Architecture kArchitectures[] = {
     {"gemma3n", refused},
     {"gemma4", freqs},
     {"gemma4-assistant", freqs},
-    {"glm-dsa", refused, Magnitude::twice},
+    {"glm-dsa", refused, Magnitude::twice, Keys::scores},
     {"glm4", refused},
     {"glm4moe", refused},
     {"gpt-oss", refused},
@@ -75,7 +75,7 @@ constexpr Architecture kArchitectures[] = {
     {"granitehybrid", freqs},
     {"granitemoe", freqs_or_lists},
     {"graniteswitch", refused},
-    {"grok", refused},
+    {"grok", refused, Magnitude::applied, Keys::no_yarn},
     {"grovemoe", refused},
     {"hrm_text", refused},
     {"hunyuan-dense", refused},
@@ -91,7 +91,7 @@ constexpr Architecture kArchitectures[] = {
     {"jina-bert-v3", refused},
     {"kimi-k3", no_rope},
     {"kimi-linear", no_rope},
-    {"laguna", refused},
+    {"laguna", refused, Magnitude::applied, Keys::all, Sliding::nothing},
     {"lfm2", refused},
     {"lfm2moe", refused},
     {"llada", ignored},
@@ -103,7 +103,7 @@ constexpr Architecture kArchitectures[] = {
     {"mamba", no_rope},
     {"mamba2", no_rope},
     {"maple", refused},
-    {"mellum", refused},
+    {"mellum", refused, Magnitude::applied, Keys::all, Sliding::nothing},
     {"mimo2", refused},
     {"minicpm", freqs_or_lists},
     {"minicpm3", lists},
@@ -111,10 +111,10 @@ constexpr Architecture kArchitectures[] = {
     {"minimax-m2", refused},
     {"minimax-m3", refused},
     {"mistral3", freqs_or_lists},
-    {"mistral4", refused, Magnitude::twice},
+    {"mistral4", refused, Magnitude::twice, Keys::scores},
     {"modern-bert", refused},
     {"mpt", no_rope},
-    {"muse-glimmer", refused, Magnitude::applied, false},
+    {"muse-glimmer", refused, Magnitude::applied, Keys::base},
     {"nanbeige", freqs},
     {"nemotron", refused},
     {"nemotron_h", no_rope},
@@ -123,7 +123,7 @@ constexpr Architecture kArchitectures[] = {
     {"nomic-bert", refused},
     {"nomic-bert-moe", refused},
     {"olmo", refused},
-    {"olmo2", refused},
+    {"olmo2", refused, Magnitude::applied, Keys::all, Sliding::nothing},
     {"olmoe", refused},
     {"openelm", refused},
     {"orion", refused},
@@ -150,7 +150,7 @@ constexpr Architecture kArchitectures[] = {
     {"qwen3vl", refused},
     {"qwen3vlmoe", refused},
     {"qwen4exp", refused},
-    {"refact", ignored, Magnitude::ignored, false},
+    {"refact", ignored, Magnitude::ignored, Keys::nothing},
     {"rnd1", refused},
     {"rwkv6", no_rope},
     {"rwkv6qwen2", no_rope},
@@ -170,7 +170,16 @@ constexpr Architecture kArchitectures[] = {
     {"xverse", refused},
 };
 
+// Their layers that see the whole text do not rotate at all: positions reach no further than the window.
+constexpr std::array<std::string_view, 8> kWindowsRotate = {"afmoe",   "cohere2", "cohere2moe", "exaone-moe",
+                                                            "exaone4", "llama4",  "maple",      "muse-glimmer"};
+
 }  // namespace
+
+bool only_windows_rotate(const formats::GgufRope& rope) {
+  return rope.sliding_window > 0 &&
+         std::find(kWindowsRotate.begin(), kWindowsRotate.end(), rope.architecture) != kWindowsRotate.end();
+}
 
 const Architecture* find_architecture(std::string_view name) {
   const auto* found = std::lower_bound(std::begin(kArchitectures), std::end(kArchitectures), name,

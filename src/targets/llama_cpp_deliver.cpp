@@ -53,7 +53,12 @@ class KeyEdits {
       edits.set(prefix_ + "rope.scaling.attn_factor", GgufValue::f32(static_cast<float>(scale)));
     }
   }
-  void base(double value) { edits.set(prefix_ + "rope.freq_base", GgufValue::f32(static_cast<float>(value))); }
+  void base(double value) {
+    edits.set(prefix_ + "rope.freq_base", GgufValue::f32(static_cast<float>(value)));
+    if (rope_.sliding && rope_.sliding->source == formats::SlidingBase::inherit) {
+      edits.set(prefix_ + "rope.freq_base_swa", GgufValue::f32(static_cast<float>(rope_.sliding->base)));
+    }
+  }
 
   GgufEdits edits;
 
@@ -86,7 +91,8 @@ void judge(const Plan& plan, const GgufRope& rope, Candidate& candidate) {
 Candidate by_factors(const Plan& plan, const GgufRope& rope, const Architecture& architecture) {
   KeyEdits keys(rope, std::string(architecture.name));
   keys.context(plan);
-  const std::vector<float> factors = floats(plan.groups[0].pair_factors);
+  std::vector<float> factors = floats(plan.groups[0].pair_factors);
+  factors.resize(static_cast<std::size_t>(rope.stored_factors), 1);
   const bool lists = architecture.factors == Factors::lists ||
                      (architecture.factors == Factors::freqs_or_lists && (rope.long_factors || rope.short_factors));
   keys.scaling(lists ? "longrope" : "none", 1);
@@ -101,7 +107,7 @@ Candidate by_factors(const Plan& plan, const GgufRope& rope, const Architecture&
 }
 
 // What keys alone can say of the plan's table, best first.
-std::vector<Candidate> by_keys(const Plan& plan, const GgufRope& rope) {
+std::vector<Candidate> by_keys(const Plan& plan, const GgufRope& rope, Keys understood) {
   const GroupPlan& group = plan.groups[0];
   const auto n = static_cast<double>(group.pair_factors.size());
   const double last = group.pair_factors.back();
@@ -113,6 +119,8 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufRope& rope) {
     candidates.push_back({std::move(what), std::move(keys.edits), 0, 0});
     judge(plan, rope, candidates.back());
   };
+  if (understood == Keys::nothing) return candidates;
+  const bool scaling = understood == Keys::all || understood == Keys::no_yarn;
   if (n > 1 && last < kNoRotation) {
     const double base = rope.base * std::pow(last, n / (n - 1));
     add(fmt::format("another base ({:.6g})", base), [&](KeyEdits& keys) {
@@ -120,12 +128,14 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufRope& rope) {
       keys.base(base);
       keys.magnitude(group.attention_scale);
     });
-    add(fmt::format("linear, factor {:.6g}", last), [&](KeyEdits& keys) {
-      keys.scaling("linear", last);
-      keys.magnitude(group.attention_scale);
-    });
+    if (scaling) {
+      add(fmt::format("linear, factor {:.6g}", last), [&](KeyEdits& keys) {
+        keys.scaling("linear", last);
+        keys.magnitude(group.attention_scale);
+      });
+    }
   }
-  if (plan.factor > 1) {
+  if (plan.factor > 1 && understood == Keys::all) {
     add(fmt::format("yarn, factor {:.6g}", plan.factor), [&](KeyEdits& keys) {
       keys.scaling("yarn", plan.factor);
       keys.magnitude(group.attention_scale / (0.1 * std::log(plan.factor) + 1));
@@ -139,13 +149,19 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufRope& rope) {
 
 bool exact(const Candidate& c) { return c.residual <= kExact && c.scale_residual <= kExact; }
 
-Delivery finish(const Plan& plan, Candidate candidate) {
+Delivery finish(const Plan& plan, const GgufRope& rope, Candidate candidate) {
   Delivery out;
   out.gguf = std::move(candidate.edits);
   out.residual = candidate.residual;
   out.scale_residual = candidate.scale_residual;
   out.commands.push_back(fmt::format("llama-server -m {{}} -c {}", plan.context_target));
   out.commands.push_back(fmt::format("llama-cli -m {{}} -c {}", plan.context_target));
+  if (only_windows_rotate(rope)) {
+    out.notes.push_back(
+        fmt::format("Only layers with a window of {} tokens rotate in this model; its other layers know no "
+                    "positions. Try it first with a larger -c and nothing else.",
+                    rope.sliding_window));
+  }
   if (plan.groups[0].attention_scale != 1) {
     out.notes.emplace_back("Leave context shift and --cache-reuse off: llama.cpp would scale cached keys again.");
   }
@@ -183,7 +199,7 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
                                    relabelled->changes.end());
     judge(plan, rope, candidate);
     if (!exact(candidate)) return refusal(plan, rope, {candidate}, "the relabelled file would rotate differently");
-    Delivery out = finish(plan, std::move(candidate));
+    Delivery out = finish(plan, rope, std::move(candidate));
     out.notes.push_back(
         fmt::format("The file calls itself {} instead of {}: the same computation, bit for bit, but tools "
                     "that look at the name (LoRA adapters, user interfaces) will see the new one.",
@@ -196,7 +212,7 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
     return Error{ErrorCode::unsupported,
                  fmt::format("llama.cpp v0.5.0 does not know the architecture \"{}\"", rope.architecture), ""};
   }
-  std::vector<Candidate> keys = by_keys(plan, rope);
+  std::vector<Candidate> keys = by_keys(plan, rope, architecture->keys);
   const bool takes_factors = architecture->factors == Factors::freqs_or_lists ||
                              architecture->factors == Factors::freqs || architecture->factors == Factors::lists;
   if (!takes_factors) {
@@ -204,8 +220,9 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
       return Error{ErrorCode::unsupported,
                    fmt::format("the file has factor tensors that {} does not use", rope.architecture), ""};
     }
-    if (!keys.empty() && exact(keys.front())) return finish(plan, std::move(keys.front()));
-    std::string why = "its graph takes no factor tensor";
+    if (!keys.empty() && exact(keys.front())) return finish(plan, rope, std::move(keys.front()));
+    std::string why = architecture->keys == Keys::nothing ? "its rotation follows neither keys nor factor tensors"
+                                                          : "its graph takes no factor tensor";
     if (relabel(model, rope)) why += " (--relabel would: see docs/gguf.md)";
     return refusal(plan, rope, keys, why);
   }
@@ -217,7 +234,7 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
                    scale ? "its attn_factor would also scale layers that the plan leaves alone; add attention_scale=1"
                          : "the factors would not come out as planned");
   }
-  return finish(plan, std::move(candidate));
+  return finish(plan, rope, std::move(candidate));
 }
 
 }  // namespace mrrope::targets

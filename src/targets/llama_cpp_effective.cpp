@@ -82,10 +82,20 @@ Effective llama_cpp_effective(const GgufRope& rope, std::int64_t context) {
   std::vector<double> factors =
       factors_in_use(rope, architecture != nullptr ? architecture->factors : Factors::refused, context, out);
   const std::string type = rope.scaling_type.value_or("linear");
-  const bool keys_act = architecture == nullptr || architecture->scaling_keys;
+  const Keys keys = architecture != nullptr ? architecture->keys : Keys::all;
+  const bool keys_act = keys != Keys::base && keys != Keys::nothing;
   const double factor = type == "none" || !keys_act ? 1 : rope.scaling_factor;
   if (!keys_act && rope.scaling_factor != 1) {
     out.notes.push_back(fmt::format("{} ignores rope.scaling.factor", rope.architecture));
+  }
+  if (keys == Keys::scores && factor != 1) {
+    out.notes.push_back(
+        fmt::format("{} also changes the scale of its scores with rope.scaling.factor; the attention "
+                    "scale here is that of the rotation only",
+                    rope.architecture));
+  }
+  if (keys == Keys::no_yarn && type == "yarn") {
+    out.notes.push_back(fmt::format("{} runs YaRN with a band of its own", rope.architecture));
   }
   double scale = rope.attn_factor;
   if (architecture != nullptr && architecture->magnitude != Magnitude::applied && scale != 1) {
@@ -111,11 +121,18 @@ Effective llama_cpp_effective(const GgufRope& rope, std::int64_t context) {
   const bool split = rope.sliding && !rope.sliding->layers.empty();
   out.groups.push_back({split ? "global" : "all", inv_freq(plain, factors), scale});
   if (split) {
-    // Sliding layers keep their own base and scale 1, but attn_factor is one number for all layers.
-    const Spectrum sliding =
+    const Spectrum own =
         plain_spectrum(rope.sliding->rotary_dim, rope.sliding->base, static_cast<double>(rope.context_original));
-    out.groups.push_back({"sliding", sliding.inv_freq, rope.attn_factor});
-    if (rope.attn_factor != 1) out.notes.push_back("attn_factor also scales the sliding layers");
+    const Sliding reach = architecture != nullptr ? architecture->sliding : Sliding::attn_factor;
+    EffectiveGroup sliding{"sliding", own.inv_freq, reach == Sliding::nothing ? 1 : rope.attn_factor};
+    if (reach == Sliding::scaling && factor != 1) {
+      for (std::size_t i = 0; i < sliding.inv_freq.size() && i < factors.size(); ++i) sliding.inv_freq[i] /= factors[i];
+      sliding.attention_scale = scale;
+      out.notes.push_back("rope.scaling.factor also acts on the sliding layers");
+    } else if (sliding.attention_scale != 1) {
+      out.notes.push_back("attn_factor also scales the sliding layers");
+    }
+    out.groups.push_back(std::move(sliding));
   }
   if (rope.attn_factor != 1) {
     out.notes.push_back("with attn_factor, context shift and --cache-reuse multiply cached keys again: leave them off");

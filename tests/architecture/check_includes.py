@@ -30,8 +30,10 @@ PUBLIC_ROOM = {
     "result.h": "base", "units.h": "base", "version.h": "base",
     "spectrum.h": "theory", "methods.h": "theory", "radix.h": "theory", "analysis.h": "theory",
     "catalogue.h": "plan", "spec.h": "plan", "plan.h": "plan",
-    "gguf.h": "formats", "hf_config.h": "formats", "model_file.h": "formats", "provenance.h": "formats",
+    "gguf.h": "formats", "hf_config.h": "formats", "hf_folder.h": "formats",
+    "model_file.h": "formats", "provenance.h": "formats",
     "targets.h": "targets", "findings.h": "targets",
+    "runtime.h": "runtime", "records.h": "eval", "statistics.h": "eval",
     "mrrope.h": "cli",
 }
 

@@ -127,6 +127,13 @@ class Doctor(unittest.TestCase):
         self.assertEqual(codes, set(GGUF) | set(CONFIG) | {"R012"})
         self.assertGreaterEqual(len(codes), 25)
 
+    def test_every_rule_is_documented(self):
+        listed = subprocess.run([PROGRAM, "doctor", "--list"], capture_output=True, text=True, check=True).stdout
+        document = (pathlib.Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
+        for line in listed.splitlines()[1:]:
+            code, severity, title = line.split(maxsplit=2)
+            self.assertIn(f"| {code} | {severity} | {title} |", document)
+
     def test_healthy_files_have_no_findings(self):
         for fixture in HEALTHY_GGUF:
             with self.subTest(fixture[0]):

@@ -39,6 +39,7 @@ TOLERANCE = 1e-6
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "tests/formats/configs"
 DUMP = Path(os.environ.get("MRROPE_TARGET_DUMP", ROOT / "build/release/hf_target_dump")).absolute()
+MRROPE = Path(os.environ.get("MRROPE_BIN", ROOT / "build/release/mrrope")).absolute()
 transformers.logging.set_verbosity_error()
 
 FIXTURES = [
@@ -185,6 +186,28 @@ def test_the_table_survives_a_round_trip_through_transformers(fixture, tmp_path)
     model.config.save_pretrained(saved)
     again = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(saved))
     compare(delivery["groups"], ask(again, delivery["context"]))
+
+
+# ----------------------------------------------------------------------- the command itself
+
+
+@pytest.mark.parametrize("method", ["mrrope-pro", "mrrope-uni", "yarn"])
+@pytest.mark.parametrize("fixture", ["llama-2-7b", "qwen2.5-7b", "qwen3-8b", "gemma-3-1b", "phi-3-mini-128k", "mistral-7b-v0.1"])
+def test_a_folder_that_mrrope_extended_runs_beyond_its_trained_length(fixture, method, tmp_path):
+    config = tiny(json.loads((CONFIGS / f"{fixture}.json").read_text()))
+    config.update(max_position_embeddings=256)  # short, so that a text beyond it takes a moment
+    for key in ("rope_scaling", "original_max_position_embeddings"):  # Phi-3 as released for 4k
+        config.pop(key, None)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    arguments = [tmp_path, "-c", "1024", "--method", method]
+    plan = json.loads(subprocess.run([MRROPE, "plan", *arguments, "--json"], capture_output=True, text=True, check=True).stdout)
+    subprocess.run([MRROPE, "extend", *arguments, "--target", ENGINE], capture_output=True, text=True, check=True)
+    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(tmp_path), attn_implementation="eager").eval()
+    with torch.no_grad():
+        assert torch.isfinite(model(torch.arange(700)[None] % 60 + 3).logits).all()
+    specs = [plan["spec"], *plan["spec"].get("other_groups", [])]
+    groups = [{**tables, "name": spec.get("group", "all")} for spec, tables in zip(specs, [plan, *plan.get("other_groups", [])])]
+    compare(groups, ask(model, 1024), 2e-4 if config["model_type"] == "phi3" else TOLERANCE)
 
 
 # ----------------------------------------------------------------------------- predictions

@@ -53,8 +53,7 @@ ErrorCode refusal(const std::string& bytes, const GgufEdits& edits) {
   return file ? ErrorCode::io : file.error().code;
 }
 
-// ---- Keys
-// --------------------------------------------------------------------------------------------------------------
+// ---- Keys ----------------------------------------------------------------------------------------------------------
 
 TEST(GgufEdits, AnExistingKeyKeepsItsPlaceAndItsNeighbours) {
   const TempFolder folder;
@@ -144,8 +143,7 @@ TEST(GgufEdits, WhatWouldBreakTheFileIsRefused) {
   EXPECT_EQ(refusal(bytes, set("x", GgufValue::text(std::string(kMaxGgufHeader, 'x')))), ErrorCode::unsupported);
 }
 
-// ---- Tensors
-// -----------------------------------------------------------------------------------------------------------
+// ---- Tensors -------------------------------------------------------------------------------------------------------
 
 TEST(GgufEdits, ANewTensorIsTheLastAndWhereLlamaCppExpectsIt) {
   const TempFolder folder;

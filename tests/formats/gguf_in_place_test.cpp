@@ -101,8 +101,7 @@ GgufEdits inverse() {
   return edits;
 }
 
-// ---- Changes
-// -------------------------------------------------------------------------------------------------------------
+// ---- Changes -------------------------------------------------------------------------------------------------------
 
 TEST_F(GgufInPlace, AHeaderThatGrowsKeepsTheDataInItsBlocks) {
   const GgufModel before = model(small_model().bytes());
@@ -159,8 +158,7 @@ TEST_F(GgufInPlace, EachEditBuildsOnTheLast) {
   EXPECT_EQ(bytes(), small_model().bytes());
 }
 
-// ---- Inverse
-// -------------------------------------------------------------------------------------------------------------
+// ---- Inverse -------------------------------------------------------------------------------------------------------
 
 TEST_F(GgufInPlace, TheInverseGivesTheOldBytesBack) {
   std::vector<std::string> models = {small_model().bytes(), small_model().bytes(false)};
@@ -212,8 +210,7 @@ TEST_F(GgufInPlace, ACopyOfAChangedFileHasNoPadding) {
   EXPECT_EQ(read_bytes(folder_ / "copy.gguf"), small_model().bytes());
 }
 
-// ---- Refusals
-// ------------------------------------------------------------------------------------------------------------
+// ---- Refusals ------------------------------------------------------------------------------------------------------
 
 TEST_F(GgufInPlace, AFileThatChangedSinceItWasReadIsLeftAlone) {
   const GgufModel old = model(small_model().bytes());
@@ -259,8 +256,7 @@ TEST_F(GgufInPlace, NoEditsTouchNothing) {
   EXPECT_FALSE(edit_gguf_in_place(old, {}));
 }
 
-// ---- Interruptions
-// -------------------------------------------------------------------------------------------------------
+// ---- Interruptions -------------------------------------------------------------------------------------------------
 
 // Stops before the `at`-th effect on the disk; small pieces, so that headers are torn too.
 Steps stop_at(int at, int& count) {
@@ -386,8 +382,7 @@ TEST_F(GgufInPlace, WhatTheDiskRefusesIsUndoneAtOnce) {
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"model.gguf"});
 }
 
-// ---- Journals that are not to be applied
-// ---------------------------------------------------------------------------------
+// ---- Journals that are not to be applied ---------------------------------------------------------------------------
 
 TEST_F(GgufInPlace, AJournalOfAReplacedFileIsNotApplied) {
   int steps = 0;

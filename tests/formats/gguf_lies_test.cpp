@@ -42,8 +42,7 @@ TEST(GgufLies, TheModelTheLiesAreMadeOfIsSound) {
   EXPECT_EQ(file->entries.size(), 7U);
 }
 
-// ---- The first 24 bytes
-// ----------------------------------------------------------------------------------------------
+// ---- The first 24 bytes --------------------------------------------------------------------------------------------
 
 TEST(GgufLies, AnotherMagicIsNamed) {
   GgufBuilder b = small_model();
@@ -102,8 +101,7 @@ TEST(GgufLies, CountsThatAreOffByOneAreRefused) {
   }
 }
 
-// ---- Keys and values
-// -------------------------------------------------------------------------------------------------
+// ---- Keys and values -----------------------------------------------------------------------------------------------
 
 TEST(GgufLies, AStringLongerThanTheFileIsRefusedWithItsPlace) {
   for (const std::uint64_t length : {std::uint64_t{1} << 20, kHuge, kWrap, kWrap - 7}) {
@@ -169,8 +167,7 @@ TEST(GgufLies, AHeaderLargerThanWeAcceptIsRefused) {
   EXPECT_EQ(file.error().message, "the header is larger than 128 MiB");
 }
 
-// ---- Alignment
-// -------------------------------------------------------------------------------------------------------
+// ---- Alignment -----------------------------------------------------------------------------------------------------
 
 TEST(GgufLies, AnAlignmentThatIsNoPowerOfTwoIsRefused) {
   for (const std::uint32_t alignment : {0U, 3U, 48U, 0x80000000U, 0xffffffffU}) {
@@ -189,8 +186,7 @@ TEST(GgufLies, AnAlignmentThatPutsTheDataBeyondTheFileIsRefused) {
                  "more bytes");
 }
 
-// ---- Tensors
-// ---------------------------------------------------------------------------------------------------------
+// ---- Tensors -------------------------------------------------------------------------------------------------------
 
 TEST(GgufLies, ATensorThatAppearsTwiceIsRefused) {
   expect_refused(small_model().tensor("output_norm.weight", {9}, 0, 36).bytes(), ErrorCode::malformed,
@@ -258,8 +254,7 @@ TEST(GgufLies, ATensorPastTheEndOfTheFileIsRefused) {
                  "past the end");
 }
 
-// ---- Cut short
-// -------------------------------------------------------------------------------------------------------
+// ---- Cut short -----------------------------------------------------------------------------------------------------
 
 TEST(GgufLies, AFileCutAtAnyByteIsRefused) {
   for (const GgufBuilder& b : {small_model(), GgufBuilder().u32("only", 1).tensor("x", {1}, 77, 64)}) {

@@ -69,8 +69,7 @@ TEST(GgufRead, SaysWhatIsInTheFile) {
   EXPECT_EQ(model->find_tensor("blk.1.attn_q.weight"), nullptr);
 }
 
-// ---- Byte for byte
-// ---------------------------------------------------------------------------------------------------
+// ---- Byte for byte -------------------------------------------------------------------------------------------------
 
 TEST(GgufRead, Version2And3RoundTrip) {
   GgufBuilder b = small_model();
@@ -134,8 +133,7 @@ TEST(GgufRead, HeadersWithoutTensorsRoundTrip) {
   expect_round_trip(GgufBuilder().bytes());
 }
 
-// ---- Large files
-// -----------------------------------------------------------------------------------------------------
+// ---- Large files ---------------------------------------------------------------------------------------------------
 
 TEST(GgufRead, AModelOf400GigabytesIsReadInATenthOfASecond) {
   GgufBuilder b;
@@ -190,8 +188,7 @@ TEST(GgufRead, NoHeaderTakesMoreThan256Megabytes) {
   }
 }
 
-// ---- What is no file
-// -------------------------------------------------------------------------------------------------
+// ---- What is no file -----------------------------------------------------------------------------------------------
 
 TEST(GgufRead, WhatIsNoFileIsAnError) {
   const TempFolder folder;

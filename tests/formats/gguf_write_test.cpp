@@ -39,8 +39,7 @@ GgufEdits some_edits() {
   return edits;
 }
 
-// ---- Copies
-// ------------------------------------------------------------------------------------------------------------
+// ---- Copies --------------------------------------------------------------------------------------------------------
 
 TEST(GgufWrite, ACopyHasTheEditsAndTheSameData) {
   const Source source(large_model());
@@ -178,8 +177,7 @@ TEST(GgufWrite, CopiesBetweenFileSystems) {
   EXPECT_TRUE(read_bytes(source.folder / "back.gguf") == large_model().bytes());
 }
 
-// ---- Sidecars
-// ----------------------------------------------------------------------------------------------------------
+// ---- Sidecars ------------------------------------------------------------------------------------------------------
 
 TEST(GgufWrite, ASidecarIsASecondShard) {
   const TempFolder folder;

@@ -44,8 +44,7 @@ std::string remarks(const HfConfig& c) {
   return std::accumulate(facts->remarks.begin(), facts->remarks.end(), std::string());
 }
 
-// ---- Whole files
-// -----------------------------------------------------------------------------------------------------
+// ---- Whole files ---------------------------------------------------------------------------------------------------
 
 struct Expected {
   std::int64_t context;
@@ -123,8 +122,7 @@ TEST(HfSpec, BothDialectsOfOneModelAreOneSpec) {
   EXPECT_EQ(v4, spec_of(config_file("gemma-3-4b-v5")));
 }
 
-// ---- Groups
-// ----------------------------------------------------------------------------------------------------------
+// ---- Groups --------------------------------------------------------------------------------------------------------
 
 TEST(HfSpec, SlidingLayersWithATableOfTheirOwnAreAGroupThatIsNotExtended) {
   const RopeSpec spec = spec_of(config_file("gemma-3-1b"));
@@ -173,8 +171,7 @@ TEST(HfSpec, LayersWithoutRotationAreInNoGroup) {
   EXPECT_EQ(null.groups[0].layers, std::vector<int>{0});
 }
 
-// ---- Which of several spellings wins
-// ---------------------------------------------------------------------------------
+// ---- Which of several spellings wins -------------------------------------------------------------------------------
 
 TEST(HfSpec, RopeScalingReplacesRopeParametersAndLosesItsBase) {
   // unslothai/unsloth#7028: a rope_scaling written over rope_parameters took the base with it.
@@ -235,8 +232,7 @@ TEST(HfSpec, PartialRotationIsReadByTheClassesThatHaveIt) {
   EXPECT_EQ(spec_of(unknown).groups[0].rotary_dim, 32);
 }
 
-// ---- Parameters of the types
-// -----------------------------------------------------------------------------------------
+// ---- Parameters of the types ---------------------------------------------------------------------------------------
 
 const Yarn& yarn_of(const RopeSpec& spec) { return std::get<Yarn>(spec.groups[0].trained->method.law); }
 
@@ -281,8 +277,7 @@ TEST(HfSpec, DynamicIsPlainAndSaysSo) {
             "Up to 4096 tokens the table is plain; beyond, transformers lets the base grow (dynamic, factor 2).");
 }
 
-// ---- The length a model is good for
-// ----------------------------------------------------------------------------------
+// ---- The length a model is good for --------------------------------------------------------------------------------
 
 TEST(HfSpec, ContextFollowsTheRuleOfEachType) {
   const auto context = [](const std::string& scaling) {
@@ -297,8 +292,7 @@ TEST(HfSpec, ContextFollowsTheRuleOfEachType) {
   EXPECT_EQ(context("{" + ramp + "}"), 32768);
 }
 
-// ---- Where the language model is
-// -------------------------------------------------------------------------------------
+// ---- Where the language model is -----------------------------------------------------------------------------------
 
 TEST(HfSpec, FindsTheLanguageModelInsideAnother) {
   EXPECT_EQ(config_file("gemma-3-4b").text_path(), "text_config");

@@ -172,3 +172,12 @@ def smollm2():
         run(llama_bin("llama-quantize"), "--allow-requantize", original, result, "Q8_0")
 
     return cached(f"smollm2-{key(SMOLLM2)}", make) / "SmolLM2-135M-Q8_0.gguf"
+
+
+@functools.cache
+def smollm2_f32():
+    """The same weights as float32 (540 MB): without the rounding of activations that quantised weights bring."""
+    def make(folder):
+        run(llama_bin("llama-quantize"), "--allow-requantize", smollm2().with_name("original.gguf"), folder / "model.gguf", "F32")
+
+    return cached(f"smollm2_f32-{key(SMOLLM2)}", make) / "model.gguf"

@@ -8,6 +8,7 @@
 //
 //   --first-position P --tokens N --seed S    N tokens at positions P, P+1, ... (default 0, 48, 1)
 //   --ctx C                                   context size (default 512); decides between long and short factors
+//   --cache-f32 1                             keys and values in float32 (float16 amplifies differences)
 //   --rope-scaling none|linear|yarn --rope-scale X --yarn-orig-ctx N --yarn-attn-factor A    as in llama-cli
 //   --override-kv KEY=int|float|bool|str:VALUE                                                as in llama-cli
 //   --factors FILE --attn A [--layers i,j]    replaces the rotation of these layers: float32 pair factors, magnitude A
@@ -53,7 +54,7 @@ struct Options {
   std::string model, out, factors;
   int first_position = 0, tokens = 48, ctx = 512;
   unsigned seed = 1;
-  bool check = false, trace = false;
+  bool check = false, trace = false, cache_f32 = false;
   float attn = 1.0F;
   std::set<int> layers;  // empty: all
   llama_rope_scaling_type rope_scaling = LLAMA_ROPE_SCALING_TYPE_UNSPECIFIED;
@@ -115,6 +116,7 @@ Options parse(int argc, char** argv) {
     else if (name == "--tokens") o.tokens = std::stoi(value());
     else if (name == "--seed") o.seed = static_cast<unsigned>(std::stoul(value()));
     else if (name == "--ctx") o.ctx = std::stoi(value());
+    else if (name == "--cache-f32") o.cache_f32 = std::stoi(value()) != 0;
     else if (name == "--factors") o.factors = value();
     else if (name == "--attn") o.attn = std::stof(value());
     else if (name == "--layers") o.layers = parse_layers(value());
@@ -233,6 +235,7 @@ Context make_context(llama_model* model, const Options& o, Rotations& rotations)
   params.n_batch = params.n_ubatch = kBatch;
   params.n_threads = params.n_threads_batch = 2;
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  if (o.cache_f32) params.type_k = params.type_v = GGML_TYPE_F32;
   params.rope_scaling_type = o.rope_scaling;
   if (o.rope_scale != 0.0F) params.rope_freq_scale = 1.0F / o.rope_scale;
   params.yarn_attn_factor = o.yarn_attn_factor;

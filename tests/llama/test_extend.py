@@ -3,6 +3,7 @@
 
     $(tools/engine_env gguf) -m pytest -q tests/llama/test_extend.py      (MRROPE_BIN: the program, default build/release/mrrope)
 """
+import functools
 import hashlib
 import json
 import os
@@ -28,6 +29,7 @@ import harness  # noqa: E402  pylint: disable=wrong-import-position
 MRROPE = os.environ.get("MRROPE_BIN", str(harness.ROOT / "build" / "release" / "mrrope"))
 MODELS = harness.tiny_models()
 FAR = 100_000
+NEAR = 1_000  # for what aborts at far positions in llama.cpp itself (deepseek4)
 
 
 def mrrope(*arguments, status=0):
@@ -97,9 +99,15 @@ def test_copy_sidecar_and_in_place_compute_the_same_bits(far_logits):
     assert same_bits(far_logits["copy"], far_logits["inplace"])
 
 
-def test_baked_yarn_is_llama_cpps_own_yarn(smollm2, far_logits):
-    own = harness.logits(smollm2["source"][0], first_position=12_000, tokens=512, rope_scaling="yarn", rope_scale=4, yarn_orig_ctx=8192)
-    assert distance(own, far_logits["yarn"]) < 1e-3 * np.abs(own).max() / own.std()
+def test_baked_yarn_is_llama_cpps_own_yarn(tmp_path):
+    """With float32 weights and cache: 2.4e-5 of the largest logit. Both ways round angles of 12 000 radians differently, by
+    up to 7e-4; quantised activations and float16 keys turn such differences into percents, of which nobody is right."""
+    source = harness.smollm2_f32()
+    mrrope("extend", source, "-c", "32k", "--method", "yarn", "-o", tmp_path / "yarn.gguf")
+    where = {"first_position": 12_000, "tokens": 512, "cache_f32": 1}
+    baked = harness.logits(tmp_path / "yarn.gguf", **where)
+    own = harness.logits(source, rope_scaling="yarn", rope_scale=4, yarn_orig_ctx=8192, **where)
+    assert np.abs(own - baked).max() < 1e-3 * np.abs(own).max()
 
 
 def test_mrrope_pro_differs_from_both_yarns_and_from_plain(far_logits):
@@ -125,6 +133,15 @@ def test_undo_in_place_restores_every_byte(smollm2, tmp_path):
 # ---- every architecture ------------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def plain_logits(name):
+    """Logits of the unchanged model, and the position they were taken at."""
+    try:
+        return harness.logits(MODELS[name], first_position=FAR, ctx=2048), FAR
+    except harness.Refused:
+        return harness.logits(MODELS[name], first_position=NEAR, ctx=2048), NEAR
+
+
 @pytest.mark.parametrize("method", ["mrrope-pro", "yarn", "linear", "ntk"])
 @pytest.mark.parametrize("name", MODELS)
 def test_extension_is_applied_or_refused_before_writing(name, method, tmp_path):
@@ -134,14 +151,12 @@ def test_extension_is_applied_or_refused_before_writing(name, method, tmp_path):
         assert done.stderr.startswith("error: "), done.stderr
         assert not list(tmp_path.iterdir()), "a refusal must not leave a file"
         return
-    loaded, log = harness.loads(target, ctx=2048)
-    assert loaded, log
     wanted = plan(model, "--factor", "8", "--method", method)
     layers = {"layers": wanted["spec"]["layers"]} if "layers" in wanted["spec"] else {}
+    plain, position = plain_logits(name)
+    written = harness.logits(target, first_position=position, ctx=2048)
     # The same plan injected into the unchanged model
-    injected = harness.logits(model, first_position=FAR, ctx=2048, factors=wanted["pair_factors"], attn=wanted["attention_scale"], **layers)
-    written = harness.logits(target, first_position=FAR, ctx=2048)
-    plain = harness.logits(model, first_position=FAR, ctx=2048)
+    injected = harness.logits(model, first_position=position, ctx=2048, factors=wanted["pair_factors"], attn=wanted["attention_scale"], **layers)
     assert distance(injected, plain) > 1e-3, "the plan must show"
     # Factors as a tensor are the same bits; keys (base, linear, yarn) are other float32 roundings of the same angles
     if gguf_has_factors(target):
@@ -154,7 +169,13 @@ def gguf_has_factors(path):
     return any(t.name.startswith("rope_f") for shard in path.parent.glob("*.gguf") for t in gguf.GGUFReader(shard).tensors)
 
 
-@pytest.mark.parametrize("name", sorted({"qwen2", "qwen3"} & set(MODELS)))
+def test_relabelling_needs_an_output_of_its_own(tmp_path):
+    text = mrrope("extend", MODELS["qwen3"], "--factor", "8", "--relabel", "-o", tmp_path / "out.gguf", status=2)
+    assert "output.weight" in text
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["qwen2", "qwen3-untied"])
 def test_relabelled_qwen_computes_the_same_bits(name, tmp_path):
     target = tmp_path / "out.gguf"
     mrrope("extend", MODELS[name], "--factor", "8", "--relabel", "-o", target)

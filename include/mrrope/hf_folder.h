@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// A Hugging Face folder with another config.json: in its place, or in a second folder that shares the weights.
+//
+//   HfConfig config = …;                                  // read, then edited
+//   replace_config("Llama-3-8B", config);                 // the first one stays beside it: config.original.json
+//   restore_config("Llama-3-8B");                         // the way back
+//   link_folder("Llama-3-8B", "Llama-3-8B-32k", config);  // its own config.json, links to everything else
+//
+// Files appear under their names only when they are complete and on the disk. A config.json that is a symbolic link
+// (the download cache of Hugging Face) is replaced; what it points to is not touched.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "mrrope/hf_config.h"
+#include "mrrope/result.h"
+
+namespace mrrope {
+
+inline constexpr std::string_view kOriginalConfig = "config.original.json";  // the first one, of a folder we changed
+inline constexpr std::string_view kExtendedConfig = "config.extended.json";  // what restore_config() took away
+
+// Errors: the folder was changed before (config.original.json is there and differs).
+std::optional<Error> replace_config(const std::string& folder, const HfConfig& config);
+
+// config.json is again the first one, byte for byte; the one it replaces is kept as config.extended.json.
+// Errors: no config.original.json.
+std::optional<Error> restore_config(const std::string& folder);
+
+// Makes the folder `target` (its parent must be there) with `config` and a symbolic link to every other file of
+// `folder`. Errors: `target` exists and is not empty.
+std::optional<Error> link_folder(const std::string& folder, const std::string& target, const HfConfig& config);
+
+}  // namespace mrrope

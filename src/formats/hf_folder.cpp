@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "mrrope/hf_folder.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "base/file.h"
+
+namespace mrrope {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Result<std::string> read_file(const std::string& path) {
+  const Result<base::File> file = base::File::open(path, base::File::Access::read);
+  if (!file) return file.error();
+  const Result<std::uint64_t> size = file->size();
+  if (!size) return size.error();
+  if (*size > kMaxHfConfigBytes) return Error{ErrorCode::malformed, "too large to be a config.json", path};
+  std::string text(static_cast<std::size_t>(*size), '\0');
+  if (auto error = file->read_all_at(0, base::bytes_of(text))) return *error;
+  return text;
+}
+
+std::optional<Error> write_file(const std::string& path, std::string_view text, bool overwrite) {
+  Result<base::PendingFile> pending = base::PendingFile::create(path, overwrite);
+  if (!pending) return pending.error();
+  if (auto error = pending->file().write_at(0, base::bytes_of(text))) return error;
+  return pending->commit();
+}
+
+struct Paths {
+  explicit Paths(const std::string& folder)
+      : config(folder + "/config.json"),
+        original(folder + "/" + std::string(kOriginalConfig)),
+        extended(folder + "/" + std::string(kExtendedConfig)) {}
+  std::string config;
+  std::string original;
+  std::string extended;
+};
+
+}  // namespace
+
+std::optional<Error> replace_config(const std::string& folder, const HfConfig& config) {
+  const Paths paths(folder);
+  const Result<std::string> now = read_file(paths.config);
+  if (!now) return now.error();
+  if (base::identity_of(paths.original)) {
+    // Equal: a run that ended between its two steps. Different: the folder is an extended one.
+    const Result<std::string> first = read_file(paths.original);
+    if (!first) return first.error();
+    if (*first != *now) {
+      return Error{ErrorCode::inconsistent, "this folder was extended before; take that back first (--undo)",
+                   paths.original};
+    }
+  } else if (auto error = write_file(paths.original, *now, false)) {
+    return error;
+  }
+  return write_file(paths.config, config.text(), true);
+}
+
+std::optional<Error> restore_config(const std::string& folder) {
+  const Paths paths(folder);
+  if (!base::identity_of(paths.original)) {
+    return Error{ErrorCode::invalid_argument, "nothing to take back: no " + std::string(kOriginalConfig), folder};
+  }
+  const Result<std::string> first = read_file(paths.original);
+  if (!first) return first.error();
+  const Result<std::string> now = read_file(paths.config);
+  if (!now) return now.error();
+  if (*now != *first) {
+    if (auto error = write_file(paths.extended, *now, true)) return error;
+    if (auto error = write_file(paths.config, *first, true)) return error;
+  }
+  return base::remove_file(paths.original);
+}
+
+std::optional<Error> link_folder(const std::string& folder, const std::string& target, const HfConfig& config) {
+  std::error_code status;
+  const fs::path source = fs::absolute(folder, status);
+  if (!status) fs::create_directory(target, status);
+  if (status) return Error{ErrorCode::io, status.message(), target};
+  if (!fs::is_empty(target, status) || status) return Error{ErrorCode::io, "the folder is not empty", target};
+  for (auto entry = fs::directory_iterator(source, status); !status && entry != fs::directory_iterator();
+       entry.increment(status)) {
+    const std::string name = entry->path().filename().string();
+    if (name == "config.json" || name == kOriginalConfig || name == kExtendedConfig) continue;
+    // A folder inside the model may be where the target lies
+    if (fs::equivalent(entry->path(), target, status)) continue;
+    status.clear();
+    fs::create_symlink(entry->path(), fs::path(target) / name, status);
+  }
+  if (status) return Error{ErrorCode::io, status.message(), target};
+  // Last: a folder without a config.json is no model
+  return write_file(target + "/config.json", config.text(), false);
+}
+
+}  // namespace mrrope

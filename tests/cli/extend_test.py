@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""`mrrope extend` on files and folders, as a person meets it. What engines make of the result: tests/llama, tests/engines.
+
+    extend_test.py MRROPE
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import tiny_gguf
+
+PROGRAM = sys.argv.pop(1)
+LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+         "num_key_value_heads": 8, "num_hidden_layers": 32, "head_dim": 128, "max_position_embeddings": 8192,
+         "rope_theta": 500000.0, "rope_scaling": None, "vocab_size": 128256}
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.root = pathlib.Path(temporary.name)
+
+    def run_program(self, *arguments, status=0):
+        done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stderr if status else done.stdout
+
+
+class HuggingFace(InFolder):
+    def setUp(self):
+        super().setUp()
+        self.model = self.root / "model"
+        self.model.mkdir()
+        self.config = self.model / "config.json"
+        self.text = json.dumps(LLAMA, indent=2) + "\n"
+        self.config.write_text(self.text)
+        (self.model / "model.safetensors").write_text("weights")
+
+    def test_the_config_is_written_and_the_original_kept(self):
+        text = self.run_program("extend", self.model, "-c", "32k")
+        written = json.loads(self.config.read_text())
+        self.assertEqual(written["max_position_embeddings"], 32768)
+        self.assertEqual(len(written["rope_scaling"]["long_factor"]), 64)
+        self.assertEqual({k: v for k, v in written.items() if k in ("vocab_size", "rope_theta")},
+                         {"vocab_size": 128256, "rope_theta": 500000.0})
+        self.assertEqual((self.model / "config.original.json").read_text(), self.text)
+        self.assertIn(f"vllm serve {self.model} --max-model-len 32768", text)
+        self.assertIn("Does not serve SGLang", text)
+
+    def test_undo_restores_every_byte(self):
+        self.run_program("extend", self.model, "-c", "32k")
+        extended = self.config.read_text()
+        self.run_program("extend", self.model, "--undo")
+        self.assertEqual(self.config.read_text(), self.text)
+        self.assertEqual((self.model / "config.extended.json").read_text(), extended)
+        self.assertFalse((self.model / "config.original.json").exists())
+        self.assertIn("nothing to take back", self.run_program("extend", self.model, "--undo", status=1))
+
+    def test_a_folder_is_not_extended_twice(self):
+        self.run_program("extend", self.model, "-c", "32k")
+        self.assertIn("--undo", self.run_program("extend", self.model, "-c", "64k", status=1))
+
+    def test_a_second_folder_links_the_weights(self):
+        self.run_program("extend", self.config, "-c", "32k", "-o", self.root / "longer")
+        self.assertEqual(self.config.read_text(), self.text)
+        self.assertEqual(sorted(p.name for p in self.model.iterdir()), ["config.json", "model.safetensors"])
+        self.assertEqual((self.root / "longer" / "model.safetensors").read_text(), "weights")
+        self.assertTrue((self.root / "longer" / "model.safetensors").is_symlink())
+        self.assertEqual(json.loads((self.root / "longer" / "config.json").read_text())["max_position_embeddings"], 32768)
+        self.assertIn("not empty", self.run_program("extend", self.model, "-c", "32k", "-o", self.root / "longer", status=1))
+
+    def test_what_a_link_points_to_is_not_touched(self):
+        blob = self.root / "blob"
+        self.config.rename(blob)
+        self.config.symlink_to(blob)
+        self.run_program("extend", self.model, "-c", "32k")
+        self.assertEqual(blob.read_text(), self.text)
+        self.assertFalse(self.config.is_symlink())
+
+    def test_a_dry_run_writes_nothing(self):
+        self.assertIn("nothing was written", self.run_program("extend", self.model, "-c", "32k", "--dry-run"))
+        self.assertEqual(sorted(p.name for p in self.model.iterdir()), ["config.json", "model.safetensors"])
+        self.assertEqual(self.config.read_text(), self.text)
+
+    def test_a_target_gets_a_file_of_its_own(self):
+        universal = json.loads(self.run_program("extend", self.model, "-c", "32k", "--dry-run", "--json"))
+        own = json.loads(self.run_program("extend", self.model, "-c", "32k", "--dry-run", "--json", "--target", "sglang"))
+        self.assertEqual(universal["schema"], "mrrope.extend/1")
+        self.assertNotEqual(universal["changes"], own["changes"])
+        self.assertIn("unknown engine", self.run_program("extend", self.model, "-c", "32k", "--target", "vlm", status=2))
+
+    def test_an_engine_that_cannot_is_refused_with_the_nearest(self):
+        text = self.run_program("extend", self.model, "-c", "32k", "--target", "onnxruntime-genai", status=1)
+        self.assertIn("cannot run mrrope-pro", text)
+        self.assertEqual(self.config.read_text(), self.text)
+
+    def test_flags_of_the_other_format_are_refused(self):
+        self.assertIn("-o FOLDER", self.run_program("extend", self.model, "-c", "32k", "--sidecar", status=2))
+        self.run_program("extend", self.model, "-c", "32k", "--relabel", status=2)
+
+    def test_a_plan_file_is_written_as_it_is(self):
+        plan = self.root / "plan.json"
+        plan.write_text(self.run_program("plan", self.model, "-c", "32k", "--method", "mrrope-power:p=3", "--json"))
+        by_plan = json.loads(self.run_program("extend", self.model, "--plan", plan, "--dry-run", "--json"))
+        by_method = json.loads(self.run_program("extend", self.model, "-c", "32k", "--method", "mrrope-power:p=3", "--dry-run", "--json"))
+        self.assertEqual(by_plan, by_method)
+        other = self.root / "other.json"
+        other.write_text(self.run_program("plan", "--spec", "dim=128,base=10000,ctx=8192", "-c", "32k", "--json"))
+        self.assertIn("another base", self.run_program("extend", self.model, "--plan", other, status=1))
+
+
+class Gguf(InFolder):
+    def setUp(self):
+        super().setUp()
+        self.file = self.root / "m.gguf"
+        tiny_gguf.write(self.file, "llama", {}, None, base=True)
+        self.bytes = self.file.read_bytes()
+
+    def test_where_to_must_be_said(self):
+        self.assertIn("where to?", self.run_program("extend", self.file, "--factor", "4", status=2))
+        self.assertEqual(self.file.read_bytes(), self.bytes)
+
+    def test_an_existing_output_is_kept(self):
+        target = self.root / "out.gguf"
+        target.write_text("mine")
+        self.run_program("extend", self.file, "--factor", "4", "-o", target, status=1)
+        self.assertEqual(target.read_text(), "mine")
+        self.run_program("extend", self.file, "--factor", "4", "-o", target, "-f")
+        self.assertNotEqual(target.read_bytes(), b"mine")
+
+    def test_the_source_is_never_the_target(self):
+        for name in (self.file, self.root / "link.gguf"):
+            if name != self.file:
+                os.link(self.file, name)
+            self.run_program("extend", self.file, "--factor", "4", "-o", name, "-f", status=1)
+            self.assertEqual(self.file.read_bytes(), self.bytes)
+
+    def test_json_tells_what_was_done(self):
+        report = json.loads(self.run_program("extend", self.file, "--factor", "4", "-o", self.root / "out.gguf", "--json"))
+        self.assertLess(report["verified_difference"], 1e-6)
+        self.assertEqual(report["written"], str(self.root / "out.gguf"))
+        self.assertIn("rope_freqs.weight", [change["name"] for change in report["changes"]])
+
+    def test_an_extended_file_is_not_extended_again(self):
+        self.run_program("extend", self.file, "--factor", "4", "-o", self.root / "out.gguf")
+        self.assertIn("undo", self.run_program("extend", self.root / "out.gguf", "--factor", "8", "-o", self.root / "x.gguf", status=1))
+
+
+if __name__ == "__main__":
+    unittest.main()
