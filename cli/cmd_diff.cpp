@@ -92,7 +92,7 @@ int run_diff(const Options& options) {
   const std::size_t groups = std::min(a->groups.size(), b->groups.size());
   bool equal = a->groups.size() == b->groups.size();
   Json json{{"schema", "mrrope.diff/1"}, {"a", a->title}, {"b", b->title}, {"tolerance", options.tolerance}};
-  TextTable table({"layers", "angular speeds differ by", "at pair", "A there", "B there", "scale A", "scale B"}, 1);
+  TextTable table({"layers", "speeds differ by", "at pair", "A there", "B there", "scale A", "scale B"}, 1);
   for (std::size_t g = 0; g < groups; ++g) {
     const GroupDifference d = compare(a->groups[g], b->groups[g]);
     equal = equal && d.table <= options.tolerance && d.scale <= options.tolerance;

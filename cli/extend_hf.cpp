@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/json.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/extend.h"
 #include "cli/terminal.h"
@@ -16,6 +18,7 @@ namespace mrrope::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using base::Json;
 
 // What transformers' float32 leaves of a table, and whole numbers of an attention scale (targets.h).
 constexpr double kVerified = 1e-6;
@@ -25,33 +28,47 @@ std::string folder_of(const ModelFile& model) {
   return parent.empty() ? "." : parent.string();
 }
 
-// A value on one line: long lists as their length and ends.
-std::string shown(const std::string& json) {
-  std::string out;
-  for (std::size_t at = 0; at < json.size();) {
-    const std::size_t open = json.find('[', at);
-    const std::size_t close = open == std::string::npos ? open : json.find(']', open);
-    if (close == std::string::npos) return out + json.substr(at);
-    const std::string list = json.substr(open, close - open + 1);
-    out += json.substr(at, open - at);
-    const auto count = std::count(list.begin(), list.end(), ',') + 1;
-    out += list.size() <= 24 ? list
-                             : fmt::format("[{}, … {} numbers …, {}]", list.substr(1, list.find(',') - 1), count - 2,
-                                           list.substr(list.rfind(',') + 2, list.size() - list.rfind(',') - 3));
-    at = close + 1;
-  }
-  return out.empty() ? "-" : out;
+// A value on one line: long lists by their ends and length.
+std::string shown(const Json& value) {
+  if (!value.is_array() || value.size() <= 4) return value.dump();
+  return fmt::format("[{} … {}] ({} numbers)", value.front().dump(), value.back().dump(), value.size());
 }
 
-// Objects that are replaced as a whole are shown field by field where they hold several.
-std::vector<ExtendReport::Change> rows_of(const std::vector<HfChange>& changes, bool whole) {
+// Objects field by field, so that a table of numbers takes one line.
+std::vector<ExtendReport::Change> rows_of(const std::vector<HfChange>& changes, bool json) {
   std::vector<ExtendReport::Change> rows;
   for (const HfChange& change : changes) {
-    const auto text = [&](const std::string& json) { return whole ? json : shown(json); };
-    rows.push_back({change.path, change.before.empty() ? "-" : text(change.before),
-                    change.after.empty() ? "removed" : text(change.after)});
+    if (json) {
+      rows.push_back({change.path, change.before, change.after});
+      continue;
+    }
+    const Result<Json> before = base::parse_json(change.before);
+    const Result<Json> after = base::parse_json(change.after);
+    const std::string old = !before ? "-" : before->is_object() ? "{…}" : shown(*before);
+    if (!after || !after->is_object()) {
+      rows.push_back({change.path, old, after ? shown(*after) : "removed"});
+      continue;
+    }
+    rows.push_back({change.path, old, "{"});
+    for (const auto& [name, value] : after->items()) rows.push_back({"  " + name, "", shown(value)});
   }
   return rows;
+}
+
+// Whom one file serves: three lists, the reasons are in doctor.
+std::vector<std::string> service_notes(const std::vector<Service>& services, const std::string& folder) {
+  std::vector<std::string_view> served;
+  std::vector<std::string_view> own;
+  std::vector<std::string_view> none;
+  for (const Service& s : services)
+    (s.served ? served : s.own_file ? own : none).push_back(s.served || !s.own_file ? s.title : s.engine);
+  std::vector<std::string> notes;
+  if (!served.empty()) notes.push_back(fmt::format("One file serves {}.", base::join(served)));
+  if (!own.empty()) notes.push_back(fmt::format("Need a file of their own (--target): {}.", base::join(own)));
+  if (!none.empty()) {
+    notes.push_back(fmt::format("Cannot run this table: {}. mrrope doctor {} says why.", base::join(none), folder));
+  }
+  return notes;
 }
 
 // Reads the written file and asks what the engine will do with it.
@@ -109,7 +126,8 @@ int extend_hf(const ExtendOptions& options, const ModelFile& model, const Plan& 
     if (!difference) return fail(difference.error());
     report.verified(*difference);
   }
-  std::vector<std::string> notes = delivery->notes;
+  std::vector<std::string> notes = service_notes(delivery->services, target);
+  notes.insert(notes.end(), delivery->notes.begin(), delivery->notes.end());
   if (options.output.empty()) {
     notes.push_back(fmt::format("The original stays beside it as {}; mrrope extend {} --undo takes this back.",
                                 kOriginalConfig, folder));

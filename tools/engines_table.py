@@ -85,11 +85,8 @@ def generated(dump, folder):
             notes[engine["name"]] += [f"{kind}: {note}" for note in new]
     path = folder / "plain.json"
     path.write_text(json.dumps(dict(LLAMA, max_position_embeddings=8192)), encoding="utf-8")
-    served = ask(dump, "deliver", "universal", path, 32768, "mrrope-pro")["notes"]
-    for engine in engines:
-        against = [note for note in served if note.startswith(f"Does not serve {engine['title']}:")]
-        own = any("A file of its own" in note for note in against)
-        cells[engine["name"], "universal"] = "own file" if own else "no" if against else "yes"
+    for service in ask(dump, "deliver", "universal", path, 32768, "mrrope-pro")["services"]:
+        cells[service["engine"], "universal"] = "yes" if service["served"] else "own file" if service["own_file"] else "no"
     return render(engines, cells, notes)
 
 

@@ -64,16 +64,26 @@ struct DeliverOptions {
   bool relabel = false;  // allow another architecture name whose graph is the same (docs/gguf.md)
 };
 
+// What one config.json does for one engine.
+struct Service {
+  std::string_view engine;  // as in the catalogue
+  std::string_view title;
+  bool served = false;    // the plan's table and scale come out
+  bool own_file = false;  // not by this file, but by one that deliver() makes for this engine
+  std::string why;        // for people, where it is not served
+};
+
 struct Delivery {
   GgufEdits gguf;                     // for GGUF files
   std::vector<HfChange> hf;           // for config.json
   double residual = 0;                // largest relative difference of an angular speed to the plan's
   double scale_residual = 0;          // of the attention scale
-  std::vector<std::string> notes;     // what the user should know: K-shift, unserved engines, …
+  std::vector<Service> services;      // of kUniversal: every engine that reads config.json
+  std::vector<std::string> notes;     // what the user should know: K-shift, limits, …
   std::vector<std::string> commands;  // ready to paste, with the file's name as {}
 };
 
-// A target of deliver() for config.json: a file for as many engines as possible. Delivery::notes names the others.
+// A target of deliver() for config.json: a file for as many engines as possible. Delivery::services names them.
 inline constexpr std::string_view kUniversal = "universal";
 
 // Refusals (ErrorCode::unsupported) say why and name the nearest thing that would work with its residual.

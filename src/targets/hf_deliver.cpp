@@ -173,25 +173,28 @@ void add_commands(const HfEngine* engine, const Plan& plan, const HfConfig& edit
   else command(*find_hf_engine("transformers5"));
   const HfEngine& vllm = *find_hf_engine("vllm");
   if (engine == nullptr && judge(vllm, plan, edited).served) command(vllm);
-  if ((engine == nullptr || engine == &vllm) && judge(vllm, plan, edited).served) {
+  if (engine == &vllm) {
     // The same without touching the file
     out.commands.push_back(
         fmt::format("vllm serve {{}} --max-model-len {} --hf-overrides '{}'", context, overrides_of(edited)));
   }
 }
 
-// Whom the file does not serve, and what does.
-void note_unserved(const Plan& plan, const HfConfig& original, const HfConfig& edited, Delivery& out) {
+// Whom the file serves, and what serves the others.
+std::vector<Service> services_of(const Plan& plan, const HfConfig& original, const HfConfig& edited) {
+  std::vector<Service> out;
   for (const HfEngine& engine : hf_engines()) {
     const Judgement judgement = judge(engine, plan, edited);
-    if (judgement.served) continue;
-    const bool has_own = static_cast<bool>(hf_deliver(&engine, plan, original));
-    std::string_view why = judgement.why;
-    if (why.starts_with(engine.info.title)) why.remove_prefix(std::min(why.size(), engine.info.title.size() + 1));
-    out.notes.push_back(
-        fmt::format("Does not serve {}: {}.{}", engine.info.title, why,
-                    has_own ? fmt::format(" A file of its own does (target {}).", engine.info.name) : ""));
+    Service service{.engine = engine.info.name, .title = engine.info.title, .served = judgement.served};
+    if (!judgement.served) {
+      service.own_file = static_cast<bool>(hf_deliver(&engine, plan, original));
+      std::string_view why = judgement.why;
+      if (why.starts_with(engine.info.title)) why.remove_prefix(std::min(why.size(), engine.info.title.size() + 1));
+      service.why = why;
+    }
+    out.push_back(std::move(service));
   }
+  return out;
 }
 
 Error refusal(const HfEngine* engine, const Plan& plan, const HfConfig& config, std::vector<Candidate> tried) {
@@ -245,7 +248,7 @@ Result<Delivery> hf_deliver(const HfEngine* engine, const Plan& plan, const HfCo
         "The attention scale comes out of a formula of whole numbers, {:.1e} from the plan's.", out.scale_residual));
   }
   if (engine == nullptr) {
-    note_unserved(plan, config, chosen->config, out);
+    out.services = services_of(plan, config, chosen->config);
     if (chosen->what == "the table") {
       out.notes.emplace_back(
           "llama.cpp's convert_hf_to_gguf drops such a table on all models but Phi-3: extend the GGUF instead.");

@@ -50,7 +50,7 @@ class HuggingFace(InFolder):
                          {"vocab_size": 128256, "rope_theta": 500000.0})
         self.assertEqual((self.model / "config.original.json").read_text(), self.text)
         self.assertIn(f"vllm serve {self.model} --max-model-len 32768", text)
-        self.assertIn("Does not serve SGLang", text)
+        self.assertIn("of their own (--target): sglang", text)
 
     def test_undo_restores_every_byte(self):
         self.run_program("extend", self.model, "-c", "32k")

@@ -121,24 +121,33 @@ TEST(HfDeliver, WhoIsServedOnLlama) {
   }
 }
 
-TEST(HfDeliver, UniversalNotesNameWhomItDoesNotServe) {
+TEST(HfDeliver, UniversalNamesWhomItServes) {
   const Result<Delivery> d = delivered(kUniversal, fixture("llama-2-7b"), "mrrope-pro");
   ASSERT_TRUE(d);
-  for (const char* words :
-       {"SGLang", "ONNX Runtime", "mistral.rs", "candle", "Text Generation Inference", "MLC-LLM", "ExLlamaV2"}) {
-    EXPECT_TRUE(says(d->notes, std::string("Does not serve ") + words)) << words;
+  const auto service = [&](std::string_view engine) {
+    return *std::find_if(d->services.begin(), d->services.end(), [&](const Service& s) { return s.engine == engine; });
+  };
+  for (const char* engine : {"sglang", "tgi", "exllamav2"}) {
+    EXPECT_FALSE(service(engine).served) << engine;
+    EXPECT_TRUE(service(engine).own_file) << engine;
   }
-  for (const char* words : {"vLLM", "mlx-lm", "ExLlamaV3", "LMDeploy", "OpenVINO"}) {
-    EXPECT_FALSE(says(d->notes, std::string("Does not serve ") + words)) << words;
+  for (const char* engine : {"onnxruntime-genai", "mistral.rs", "candle", "mlc-llm"}) {
+    EXPECT_FALSE(service(engine).served || service(engine).own_file) << engine;
+    EXPECT_FALSE(service(engine).why.empty()) << engine;
+  }
+  for (const char* engine : {"vllm", "mlx-lm", "exllamav3", "lmdeploy", "openvino"}) {
+    EXPECT_TRUE(service(engine).served) << engine;
   }
   EXPECT_TRUE(says(d->commands, "--max-model-len 16384"));
-  EXPECT_TRUE(says(d->commands, "--hf-overrides '{\"max_position_embeddings\":16384,\"rope_parameters\":{"));
+  const Result<Delivery> own = delivered("vllm", fixture("llama-2-7b"), "mrrope-pro");
+  ASSERT_TRUE(own);
+  EXPECT_TRUE(says(own->commands, "--hf-overrides '{\"max_position_embeddings\":16384,\"rope_parameters\":{"));
 }
 
 TEST(HfDeliver, NtkIsAnotherBaseAndServesEverybody) {
   const Result<Delivery> d = delivered(kUniversal, fixture("llama-2-7b"), "ntk");
   ASSERT_TRUE(d);
-  EXPECT_FALSE(says(d->notes, "Does not serve"));
+  EXPECT_TRUE(std::all_of(d->services.begin(), d->services.end(), [](const Service& s) { return s.served; }));
   for (const HfChange& change : d->hf)
     EXPECT_TRUE(change.path == "rope_theta" || change.path == "max_position_embeddings") << change.path;
 }

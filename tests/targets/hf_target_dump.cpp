@@ -66,8 +66,11 @@ int run_deliver(const std::vector<std::string>& args) {
   if (const auto error = edited.apply(delivery->hf)) return fail(*error);
   Json out{{"context", plan->context_target}, {"config", edited.text()},
            {"residual", delivery->residual},  {"scale_residual", delivery->scale_residual},
-           {"notes", delivery->notes},        {"commands", delivery->commands},
-           {"groups", Json::array()}};
+           {"services", Json::array()},       {"notes", delivery->notes},
+           {"commands", delivery->commands},  {"groups", Json::array()}};
+  for (const Service& s : delivery->services) {
+    out["services"].push_back({{"engine", s.engine}, {"served", s.served}, {"own_file", s.own_file}, {"why", s.why}});
+  }
   for (std::size_t g = 0; g < plan->groups.size(); ++g) {
     out["groups"].push_back({{"name", plan->spec.groups[g].name},
                              {"inv_freq", plan->groups[g].inv_freq},
