@@ -26,6 +26,7 @@ enum class ErrorCode {
   inconsistent,      // fields that contradict each other
   unsupported,       // valid, but not something this build or this target can do
   io,                // the operating system refused
+  cancelled,         // someone asked to stop
 };
 
 // "malformed", …: stable, for JSON and for tests.

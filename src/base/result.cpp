@@ -10,6 +10,7 @@ const char* to_string(ErrorCode code) noexcept {
     case ErrorCode::inconsistent: return "inconsistent";
     case ErrorCode::unsupported: return "unsupported";
     case ErrorCode::io: return "input/output";
+    case ErrorCode::cancelled: return "cancelled";
   }
   return "unknown";
 }
