@@ -39,7 +39,7 @@ PUBLIC_ROOM = {
 
 # Headers that only some rooms may use. `None` as a room: nobody.
 RESTRICTED = {
-    r"llama\.h|ggml.*\.h": {"runtime", "plugin"},
+    r"llama(-cpp)?\.h|ggml.*\.h": {"runtime", "plugin"},
     r"immintrin\.h|arm_neon\.h|hwy/.*": {"rotary", "eval"},
     r"iostream": set(),
     r"CLI/CLI\.hpp": {"cli"},

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+//
+// Runs models: llama.cpp, with any plan in the place of the rotation a file asks for.
+//
+//   Result<LlamaModel> model = LlamaModel::load("model.gguf");
+//   Result<LlamaContext> context = LlamaContext::create(*model, {.ctx_size = 32768});
+//   std::optional<Error> error = context->use(plan);              // the file is not touched; use another one any time
+//   error = context->decode(*model->tokenize(text), {.logits_from = 0}, [&](std::size_t i, std::span<const float> row)
+//   {
+//     …                                                           // row predicts the token after tokens[i]
+//   });
+//   context->rotation();                                          // what was really computed, per group of layers
+//
+// Every architecture that llama.cpp rotates takes every plan: the nodes of its graph are changed as they are about to
+// run, in place, on the device they run on. Measured cost: none (docs/architecture.md). Names and defaults of options
+// are those of llama.cpp's flags.
+//
+// This is a library of its own, mrrope::runtime, built where llama.cpp is found (cmake/runtime.cmake).
+// Nothing is printed: llama.cpp's log is taken over by the first load, and its last lines stand in our errors. Two
+// things end the process because ggml knows no other answer: an RPC server that goes away while it is used, and a file
+// that follows GGUF yet contradicts what its architecture takes for granted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mrrope/plan.h"
+#include "mrrope/result.h"
+
+namespace mrrope {
+
+using Token = std::int32_t;
+
+// ---- Model ----------------------------------------------------------------------------------------------------------
+
+struct LlamaModelOptions {
+  int n_gpu_layers = -1;                 // --n-gpu-layers: on GPUs and RPC servers, the last layers first; -1 = all
+  std::vector<std::string> rpc = {};     // --rpc: "host:port" each; they share the layers with the GPUs of this machine
+  std::string split_mode = "layer";      // --split-mode: none, layer, row
+  std::vector<float> tensor_split = {};  // --tensor-split: shares of the devices, RPC servers first
+  int main_gpu = 0;                      // --main-gpu: the only device with split_mode none
+  std::string load_mode = "auto";        // --load-mode: auto, none, mmap, mlock, mmap+mlock, dio
+  bool check_tensors = false;            // --check-tensors: look for NaN in every weight
+  bool repack = true;                    // --no-repack if false: slower, and the same bits on every processor
+};
+
+struct ChatMessage {
+  std::string role;  // "system", "user", "assistant"
+  std::string content;
+};
+
+struct TokenizeOptions {
+  bool add_special = true;     // BOS and the like, as the file wants them
+  bool parse_special = false;  // "<|im_start|>" in the text is one token
+};
+
+// Weights and vocabulary. Move-only. All members are safe to call from several threads at once; several contexts may
+// run on one model. The weights live until the model and all its contexts are gone.
+class LlamaModel {
+ public:
+  // `path`: a .gguf, or the first shard of a split one. Errors: io, malformed, unsupported; `where` names the file or
+  // the option. An RPC server that does not answer within five seconds is an error.
+  static Result<LlamaModel> load(const std::string& path, const LlamaModelOptions& options = {});
+
+  [[nodiscard]] std::string architecture() const;  // "llama"
+  [[nodiscard]] int n_layer() const;
+  [[nodiscard]] int n_vocab() const;
+  [[nodiscard]] std::int64_t n_ctx_train() const;
+  [[nodiscard]] std::optional<Token> bos() const;
+  [[nodiscard]] std::optional<Token> eos() const;
+  [[nodiscard]] bool adds_bos() const;                     // does tokenize put a BOS before the text?
+  [[nodiscard]] bool ends_text(Token t) const;             // end of text or of a turn: where generation stops
+  [[nodiscard]] bool can_truncate() const;                 // false: part of the model is recurrent and cannot go back
+  [[nodiscard]] std::vector<std::string> devices() const;  // that hold layers: "RPC0", "CUDA0"; empty: the processor
+
+  [[nodiscard]] Result<std::vector<Token>> tokenize(std::string_view text, const TokenizeOptions& options = {}) const;
+  // Special tokens come out as text if `special`, otherwise not at all. A number that is no token is an error.
+  [[nodiscard]] Result<std::string> detokenize(std::span<const Token> tokens, bool special = false) const;
+  // The prompt the file's chat template makes of a conversation, ready for the answer. llama.cpp recognises common
+  // templates and does not run Jinja; one it does not recognise is ErrorCode::unsupported, as is a file without.
+  [[nodiscard]] Result<std::string> apply_chat_template(std::span<const ChatMessage> messages) const;
+
+  LlamaModel(LlamaModel&&) noexcept;
+  LlamaModel& operator=(LlamaModel&&) noexcept;
+  LlamaModel(const LlamaModel&) = delete;
+  LlamaModel& operator=(const LlamaModel&) = delete;
+  ~LlamaModel();
+
+ private:
+  friend class LlamaContext;
+  struct Impl;
+  explicit LlamaModel(std::shared_ptr<const Impl> impl);
+  std::shared_ptr<const Impl> impl_;
+};
+
+// ---- Context --------------------------------------------------------------------------------------------------------
+
+struct ContextOptions {
+  std::int64_t ctx_size = 0;         // --ctx-size: tokens, rounded up to 256; 0 = n_ctx_train
+  int ubatch_size = 512;             // --ubatch-size: tokens computed at once (--batch-size is the same here)
+  int threads = 0;                   // --threads: for one token; 0 = one per processor
+  int threads_batch = 0;             // --threads-batch: for several tokens; 0 = as threads
+  std::string flash_attn = "auto";   // --flash-attn: on, off, auto
+  std::string cache_type_k = "f16";  // --cache-type-k: f32 f16 bf16 q8_0 q4_0 q4_1 iq4_nl q5_0 q5_1
+  std::string cache_type_v = "f16";  // --cache-type-v: other than f32, f16 and bf16 needs flash attention
+  bool kv_offload = true;            // --no-kv-offload if false
+  bool swa_full = false;             // --swa-full: sliding layers keep all tokens, so that truncate() reaches back
+};
+
+// Positions are turned into float32 by ggml, exact up to here.
+inline constexpr std::int32_t kMaxPosition = 1 << 24;
+
+struct DecodeOptions {
+  // Rows of logits from tokens[logits_from] on; 0 = all, tokens.size() or more = none. Default: of the last token only.
+  std::size_t logits_from = std::numeric_limits<std::size_t>::max();
+  // The positions the rotation of every layer sees, one per token, 0 … kMaxPosition in any order; what a token may
+  // attend to stays a matter of sequence order. Empty: they go on by one from the last cached token.
+  std::span<const std::int32_t> positions = {};
+  static constexpr std::size_t kLast = std::numeric_limits<std::size_t>::max();
+};
+
+// `index`: in the tokens of this call. The row has n_vocab values and is valid during the call only.
+using LogitsSink = std::function<void(std::size_t index, std::span<const float> logits)>;
+
+struct GenerateOptions {
+  int max_tokens = 128;
+  std::vector<Token> stop = {};                   // besides tokens that end the text; not part of the result
+  std::function<bool(Token)> on_token = nullptr;  // sees each token as it comes; false: enough
+};
+
+// What some layers of the model did, read from the nodes of the graph just before they ran.
+struct Rotation {
+  std::vector<int> layers;  // that did the same, ascending
+  int rotary_dim = 0;
+  std::vector<double> inv_freq;  // radians per token; the float32 arithmetic of the kernel is not in it
+  double attention_scale = 1;    // factor of cos and sin
+
+  bool operator==(const Rotation&) const = default;
+};
+
+// One sequence: cached tokens, and the rotation they were computed with. Move-only. For one thread at a time, except
+// request_cancel().
+class LlamaContext {
+ public:
+  // Errors: invalid_argument with the option as `where`; unsupported for models that do not continue a text (encoders,
+  // diffusion); io if memory does not suffice.
+  static Result<LlamaContext> create(const LlamaModel& model, const ContextOptions& options = {});
+
+  // From now on layers rotate by the plan; layers of groups that are not extended, or that the plan does not name,
+  // rotate as in the file. Empties the cache. Errors, with everything left as it was: inconsistent if the model's
+  // layers, rotated dimensions or base are not those of plan.spec; unsupported if it does not rotate.
+  // Cost: microseconds, and once per context one token.
+  [[nodiscard]] std::optional<Error> use(const Plan& plan);
+  // Back to what the file says. Empties the cache.
+  void use_file();
+
+  // Appends tokens to the cache. After an error the cache is as it was before the call or, where it cannot go back
+  // (can_truncate, swa_full), empty: see n_cached. ErrorCode::cancelled after request_cancel().
+  // Memory: ubatch_size rows of logits at most.
+  [[nodiscard]] std::optional<Error> decode(std::span<const Token> tokens, const DecodeOptions& options = {},
+                                            const LogitsSink& sink = nullptr);
+
+  // Appends the prompt and what the model finds most likely after it; of equals the token with the lowest number. The
+  // last token of the result is not in the cache.
+  [[nodiscard]] Result<std::vector<Token>> generate_greedy(std::span<const Token> prompt,
+                                                           const GenerateOptions& options = {});
+
+  // Forgets all but the first n cached tokens. Domain: n <= n_cached(). Errors: unsupported where the cache cannot go
+  // back that far; then nothing changes.
+  [[nodiscard]] std::optional<Error> truncate(std::size_t n);
+  void clear();  // truncate(0); always possible
+
+  // Ends the call that is running, or else the next decode or generate, with ErrorCode::cancelled. From any thread; the
+  // processor stops after the current node, other devices after their share of the ubatch.
+  void request_cancel() noexcept;
+
+  [[nodiscard]] std::size_t n_cached() const;
+  [[nodiscard]] std::size_t ctx_size() const;  // tokens that fit
+
+  // As of the first tokens decoded since create, use or use_file; empty before.
+  [[nodiscard]] std::vector<Rotation> rotation() const;
+
+  LlamaContext(LlamaContext&&) noexcept;
+  LlamaContext& operator=(LlamaContext&&) noexcept;
+  LlamaContext(const LlamaContext&) = delete;
+  LlamaContext& operator=(const LlamaContext&) = delete;
+  ~LlamaContext();
+
+ private:
+  struct Impl;
+  explicit LlamaContext(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mrrope

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/llama_log.h"
+
+#include <ggml-backend.h>
+#include <llama.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace mrrope::runtime {
+
+namespace {
+
+constexpr std::size_t kKept = 4096;  // bytes of log per scope: enough for the last lines
+constexpr std::size_t kTail = 400;   // bytes of it in a message
+
+// The one place where llama.cpp's global callback can find the caller. Per thread: no locks, and two threads that load
+// different files do not mix their errors.
+thread_local LogScope* current = nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+
+void on_log(ggml_log_level level, const char* text, void* /*user_data*/) {
+  if (current == nullptr || text == nullptr) return;
+  if (level == GGML_LOG_LEVEL_ERROR || level == GGML_LOG_LEVEL_WARN) {
+    current->add(level == GGML_LOG_LEVEL_ERROR, text);
+  }
+}
+
+}  // namespace
+
+void start_llama() {
+  static const bool started = [] {
+    llama_log_set(on_log, nullptr);
+    ggml_backend_load_all();
+    llama_backend_init();
+    return true;
+  }();
+  (void)started;
+}
+
+LogScope::LogScope() : outer_(current) { current = this; }
+LogScope::~LogScope() { current = outer_; }
+
+void LogScope::add(bool error, const char* text) {
+  std::string& log = error ? errors_ : warnings_;
+  log += text;
+  if (log.size() > kKept) log.erase(0, log.size() - kKept);
+}
+
+std::string LogScope::tail() const {
+  std::string_view log = errors_.empty() ? warnings_ : errors_;
+  while (log.ends_with('\n')) log.remove_suffix(1);
+  if (log.size() > kTail) {
+    log.remove_prefix(log.size() - kTail);
+    log.remove_prefix(std::min(log.find('\n') + 1, log.size()));  // from the start of a line; npos + 1 is 0
+  }
+  if (log.empty()) return "";
+  std::string out = "; llama.cpp: ";
+  for (const char c : log) {
+    if (c == '\n') {
+      out += " | ";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace mrrope::runtime

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/rotations.h"
+
+#include <fmt/format.h>
+#include <ggml-backend.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace mrrope::runtime {
+
+namespace {
+
+// The number that starts at `text`, or -1.
+int number_at(const char* text) {
+  if (std::isdigit(static_cast<unsigned char>(*text)) == 0) return -1;
+  return static_cast<int>(std::strtol(text, nullptr, 10));
+}
+
+// llama.cpp calls what layer 3 computes "Qcur-3", "Qcur-3 (view)", "RPC0#Qcur-3#0", and its weights
+// "blk.3.attn_q.weight". -1: no layer in the name.
+int layer_in_name(const ggml_tensor& tensor) {
+  if (const char* block = std::strstr(tensor.name, "blk."); block != nullptr) return number_at(block + 4);
+  const char* dash = std::strrchr(tensor.name, '-');
+  return dash == nullptr ? -1 : number_at(dash + 1);
+}
+
+// A rotation often has no name; then what it is made of has one: blk.3.attn_q.weight -> product -> reshaped -> rotated.
+int layer_of(const ggml_tensor& node) {
+  constexpr int kSteps = 16;  // far more than any architecture has in between
+  const ggml_tensor* tensor = &node;
+  for (int step = 0; tensor != nullptr && step < kSteps; ++step) {
+    if (const int layer = layer_in_name(*tensor); layer >= 0) return layer;
+    tensor = tensor->src[0] != nullptr ? tensor->src[0] : tensor->view_src;
+  }
+  return -1;
+}
+
+}  // namespace
+
+bool Rotations::on_node(ggml_tensor* node, bool ask, void* user_data) {
+  Rotations& self = *static_cast<Rotations*>(user_data);
+  if (!ask) return false;  // asked for only to stop
+  if (self.cancel_.load(std::memory_order_relaxed)) {
+    self.stopped_ = true;
+    return true;
+  }
+  // ROPE_BACK: DeepSeek V4 turns what attention found back by the same angles.
+  if (node->op == GGML_OP_ROPE || node->op == GGML_OP_ROPE_BACK) self.visit(*node);
+  return false;
+}
+
+void Rotations::inject(std::vector<InjectedTable> tables, std::vector<int> table_of_layer) {
+  tables_ = std::move(tables);
+  table_of_layer_ = std::move(table_of_layer);
+}
+
+void Rotations::begin(std::size_t n_tokens, std::span<const std::int32_t> positions) {
+  n_tokens_ = n_tokens;
+  positions_ = positions;
+  written_.clear();
+  originals_.clear();
+  error_.reset();
+  stopped_ = false;
+  recording_ = seen_.empty();
+}
+
+std::optional<Error> Rotations::end() {
+  for (const Original& o : originals_) {
+    o.node->src[2] = o.factors;
+    set_float_param(*o.node, kRopeScale, o.scale);
+    set_float_param(*o.node, kRopeExtrapolation, o.extrapolation);
+    set_float_param(*o.node, kRopeMagnitude, o.magnitude);
+  }
+  originals_.clear();
+  if (error_ || stopped_) {
+    if (recording_) seen_.clear();
+  }
+  return std::exchange(error_, std::nullopt);
+}
+
+void Rotations::visit(ggml_tensor& node) {
+  const int layer = layer_of(node);
+  if (layer >= 0 && static_cast<std::size_t>(layer) < table_of_layer_.size()) {
+    const int table = table_of_layer_[static_cast<std::size_t>(layer)];
+    if (table >= 0) change(node, tables_[static_cast<std::size_t>(table)]);
+  }
+  if (!positions_.empty()) write_positions(*node.src[1]);
+  if (recording_) seen_.push_back(read_node(node, layer));
+}
+
+void Rotations::change(ggml_tensor& node, InjectedTable& table) {
+  ggml_tensor* factors = copy_for(node, table);
+  if (factors == nullptr) return fail(ErrorCode::io, "no memory for the factors on the device of a layer");
+  originals_.push_back({&node, node.src[2], float_param(node, kRopeScale), float_param(node, kRopeExtrapolation),
+                        float_param(node, kRopeMagnitude)});
+  node.src[2] = factors;
+  set_float_param(node, kRopeScale, 1);
+  set_float_param(node, kRopeExtrapolation, 0);
+  set_float_param(node, kRopeMagnitude, table.magnitude);
+}
+
+// The kernels fill their tables up to the head's size, also where fewer dimensions rotate: the copy is longer than the
+// table and goes on with 1.
+ggml_tensor* Rotations::copy_for(const ggml_tensor& node, InjectedTable& table) {
+  const ggml_tensor& owner = node.view_src != nullptr ? *node.view_src : node;
+  if (owner.buffer == nullptr || node.ne[0] > kMaxRotaryDim) return nullptr;
+  ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(owner.buffer);
+  if (const auto found = table.copies.find(type); found != table.copies.end()) return found->second.tensor;
+
+  InjectedTable::Copy copy;
+  copy.context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
+  if (!copy.context) return nullptr;
+  copy.tensor = ggml_new_tensor_1d(copy.context.get(), GGML_TYPE_F32, kMaxRotaryDim / 2);
+  copy.buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(copy.context.get(), type));
+  if (!copy.buffer) return nullptr;
+  std::vector<float> values = table.factors;
+  values.resize(kMaxRotaryDim / 2, 1.0F);
+  ggml_backend_tensor_set(copy.tensor, values.data(), 0, values.size() * sizeof(float));
+  return table.copies.emplace(type, std::move(copy)).first->second.tensor;
+}
+
+// All layers of a device read one tensor. Vision models have four positions per token: of text, three times the same
+// and 0 (llama-graph.cpp, llm_graph_input_pos::set_input).
+void Rotations::write_positions(ggml_tensor& tensor) {
+  if (std::find(written_.begin(), written_.end(), &tensor) != written_.end()) return;
+  const auto length = static_cast<std::size_t>(tensor.ne[0]);
+  if (tensor.op != GGML_OP_NONE || (length != n_tokens_ && length != 4 * n_tokens_)) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("this architecture rotates {} vectors at positions of its own for {} tokens; other "
+                            "positions than those of the sequence cannot be given to it",
+                            length, n_tokens_));
+  }
+  std::vector<std::int32_t> values(positions_.begin(), positions_.end());
+  if (length == 4 * n_tokens_) {
+    values.insert(values.end(), positions_.begin(), positions_.end());
+    values.insert(values.end(), positions_.begin(), positions_.end());
+    values.resize(length, 0);
+  }
+  ggml_backend_tensor_set(&tensor, values.data(), 0, values.size() * sizeof(std::int32_t));
+  written_.push_back(&tensor);
+}
+
+void Rotations::fail(ErrorCode code, std::string message) {
+  if (!error_) error_ = Error{code, std::move(message), ""};
+}
+
+}  // namespace mrrope::runtime
