@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // ggml ends the process when a server cannot be reached, or is no RPC server, or speaks another version of the
-// protocol. So we knock first: connect, say hello as ggml-rpc.cpp does, look at the version, hang up.
+// protocol. So we ask first, and carefully: a server serves one client after the other, and one that answers a client
+// who has hung up in the meantime dies of SIGPIPE (v0.5.0).
 //
-//   hello:  command 14 (1 byte), size 24 (8 bytes), 24 bytes of transport capabilities; none asked for
-//   answer: size 28 (8 bytes), major, minor, patch, padding, 24 bytes of capabilities
+//   knock: connect and end our side at once; a free server hangs up too, a busy one will do so without an answer
+//   hello: command 14 (1 byte), size 24 (8 bytes), 24 bytes of transport capabilities; none asked for
+//          answer: size 28 (8 bytes), major, minor, patch, padding, 24 bytes of capabilities
 #include "runtime/llama_rpc.h"
 
 #include <fmt/format.h>
@@ -14,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -56,7 +59,11 @@ Error server_error(const std::string& endpoint, std::string message) {
   return {ErrorCode::io, std::move(message), "--rpc " + endpoint};
 }
 
-// Connects without blocking for longer than the deadline. -1 and errno if that fails.
+Error no_rpc_server(const std::string& endpoint) {
+  return server_error(endpoint, "what listens there is no ggml RPC server");
+}
+
+// false and errno if there is no connection before the deadline.
 bool connect_within(const Socket& socket, const addrinfo& address, Clock::time_point deadline) {
   if (::connect(socket.fd(), address.ai_addr, address.ai_addrlen) == 0) return true;
   if (errno != EINPROGRESS) return false;
@@ -71,60 +78,62 @@ bool connect_within(const Socket& socket, const addrinfo& address, Clock::time_p
   return status == 0;
 }
 
-// Whether the server answers, and if not why; `busy` if it takes the connection and then says nothing.
-struct Answer {
-  bool busy = false;
-  std::optional<Error> error;
-};
-
-Answer knock(const std::string& endpoint) {
+Result<std::unique_ptr<Socket>> connect_to(const std::string& endpoint, Clock::time_point deadline) {
   const std::size_t colon = endpoint.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == endpoint.size()) {
-    return {false, Error{ErrorCode::invalid_argument, "expected host:port, found \"" + endpoint + "\"", "--rpc"}};
+    return Error{ErrorCode::invalid_argument, "expected host:port, found \"" + endpoint + "\"", "--rpc"};
   }
   addrinfo hints{};
   hints.ai_family = AF_INET;  // ggml's transport knows no other
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
-  const int status =
-      ::getaddrinfo(endpoint.substr(0, colon).c_str(), endpoint.substr(colon + 1).c_str(), &hints, &list);
-  if (status != 0) return {false, server_error(endpoint, ::gai_strerror(status))};
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, ::freeaddrinfo);
-
-  const Clock::time_point deadline = Clock::now() + kPatience;
-  const Socket socket(::socket(list->ai_family, list->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, list->ai_protocol));
-  if (!connect_within(socket, *list, deadline)) {
-    return {false, server_error(endpoint, std::string("no RPC server there: ") + std::strerror(errno))};  // NOLINT
+  const std::string host = endpoint.substr(0, colon), port = endpoint.substr(colon + 1);
+  if (const int status = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &list); status != 0) {
+    return server_error(endpoint, ::gai_strerror(status));
   }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, ::freeaddrinfo);
+  auto socket = std::make_unique<Socket>(
+      ::socket(list->ai_family, list->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, list->ai_protocol));
+  if (!connect_within(*socket, *list, deadline)) {
+    return server_error(endpoint, std::string("no RPC server there: ") + std::strerror(errno));  // NOLINT
+  }
+  return socket;
+}
 
-  // Say hello
-  std::array<std::uint8_t, 1 + 8 + 24> hello{};
-  hello[0] = 14;
-  const std::uint64_t size = 24;
-  std::memcpy(hello.data() + 1, &size, sizeof size);
-  const bool sent = ::send(socket.fd(), hello.data(), hello.size(), MSG_NOSIGNAL) == std::ssize(hello);
+std::optional<Error> knock(const std::string& endpoint, Clock::time_point deadline) {
+  const Result<std::unique_ptr<Socket>> socket = connect_to(endpoint, deadline);
+  if (!socket) return socket.error();
+  ::shutdown((*socket)->fd(), SHUT_WR);
+  if (!(*socket)->wait(POLLIN, deadline)) {
+    return server_error(endpoint, "the server does not answer: busy with another client, or no RPC server");
+  }
+  char byte = 0;
+  if (::recv((*socket)->fd(), &byte, 1, 0) > 0) return no_rpc_server(endpoint);
+  return std::nullopt;
+}
+
+std::optional<Error> hello(const std::string& endpoint, Clock::time_point deadline) {
+  const Result<std::unique_ptr<Socket>> socket = connect_to(endpoint, deadline);
+  if (!socket) return socket.error();
+  std::array<std::uint8_t, 1 + 8 + 24> question{};
+  question[0] = 14;
+  question[1] = 24;
+  const bool sent = ::send((*socket)->fd(), question.data(), question.size(), MSG_NOSIGNAL) == std::ssize(question);
   std::array<std::uint8_t, 8 + 28> answer{};
   std::size_t have = 0;
-  while (sent && have < answer.size()) {
-    if (!socket.wait(POLLIN, deadline)) {
-      return {true, server_error(endpoint, "the server does not answer: busy with another client, or no RPC server")};
-    }
-    const ssize_t got = ::recv(socket.fd(), answer.data() + have, answer.size() - have, 0);
+  while (sent && have < answer.size() && (*socket)->wait(POLLIN, deadline)) {
+    const ssize_t got = ::recv((*socket)->fd(), answer.data() + have, answer.size() - have, 0);
     if (got <= 0) break;
     have += static_cast<std::size_t>(got);
   }
-  std::uint64_t answer_size = 0;
-  std::memcpy(&answer_size, answer.data(), sizeof answer_size);
-  if (have < answer.size() || answer_size != 28) {
-    return {false, server_error(endpoint, "what listens there is no ggml RPC server")};
-  }
+  const std::array<std::uint8_t, 8> size = {28};
+  if (have < answer.size() || !std::equal(size.begin(), size.end(), answer.begin())) return no_rpc_server(endpoint);
   if (answer[8] != RPC_PROTO_MAJOR_VERSION || answer[9] > RPC_PROTO_MINOR_VERSION) {
-    return {false,
-            server_error(endpoint, fmt::format("the server speaks RPC protocol {}.{}.{}, this llama.cpp {}.{}.{}",
-                                               answer[8], answer[9], answer[10], RPC_PROTO_MAJOR_VERSION,
-                                               RPC_PROTO_MINOR_VERSION, RPC_PROTO_PATCH_VERSION))};
+    return server_error(
+        endpoint, fmt::format("the server speaks RPC protocol {}.{}.{}, this llama.cpp {}.{}.{}", answer[8], answer[9],
+                              answer[10], RPC_PROTO_MAJOR_VERSION, RPC_PROTO_MINOR_VERSION, RPC_PROTO_PATCH_VERSION));
   }
-  return {};
+  return std::nullopt;
 }
 
 bool is_rpc(ggml_backend_dev_t device) {
@@ -141,11 +150,15 @@ std::vector<ggml_backend_dev_t> registered(const std::string& endpoint) {
 }
 
 Result<std::vector<ggml_backend_dev_t>> server_devices(const std::string& endpoint) {
-  const std::vector<ggml_backend_dev_t> known = registered(endpoint);
-  const Answer answer = knock(endpoint);
-  // A server serves one client at a time; if that is this process, ggml goes on using its connection.
-  if (answer.error && !(answer.busy && !known.empty())) return *answer.error;
-  if (!known.empty()) return known;
+  const Clock::time_point deadline = Clock::now() + kPatience;
+  if (std::vector<ggml_backend_dev_t> known = registered(endpoint); !known.empty()) {
+    // It may be busy with us: ggml goes on using its connection. So only see whether it is still there.
+    const Result<std::unique_ptr<Socket>> socket = connect_to(endpoint, deadline);
+    if (!socket) return socket.error();
+    return known;
+  }
+  if (std::optional<Error> error = knock(endpoint, deadline)) return *std::move(error);
+  if (std::optional<Error> error = hello(endpoint, deadline)) return *std::move(error);
 
   ggml_backend_reg_t rpc = ggml_backend_reg_by_name("RPC");
   using AddServer = ggml_backend_reg_t (*)(const char*);

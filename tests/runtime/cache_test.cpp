@@ -105,27 +105,24 @@ TEST(Truncate, IsRefusedWhereTheCacheCannotGoBack) {
 TEST(Cancel, StopsInTheMiddleOfAGraph) {
   MRROPE_NEED_TINY_MODELS();
   const LlamaModel model = load(tiny("llama"));
-  ContextOptions options = one_thread(8192);
-  options.ubatch_size = 8192;
+  ContextOptions options = one_thread(4096);
+  options.ubatch_size = 4096;
   LlamaContext context = context_of(model, options), other = context_of(model, options);
-  const std::vector<Token> head = random_tokens(model, 10, 1), tokens = random_tokens(model, 8000, 2);
+  const std::vector<Token> head = random_tokens(model, 10, 1), tokens = random_tokens(model, 4000, 2);
   logits(other, head);
   const auto start = Clock::now();
   ASSERT_FALSE(other.decode(tokens));
   const auto whole = Clock::now() - start;
 
-  const std::vector<float> before = logits(context, head);
+  logits(context, head);
   std::thread impatient([&] {
     std::this_thread::sleep_for(whole / 10);
     context.request_cancel();
   });
-  const auto started = Clock::now();
   const auto error = context.decode(tokens);
-  const auto took = Clock::now() - started;
   impatient.join();
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, ErrorCode::cancelled);
-  EXPECT_LT(took, whole);
   EXPECT_EQ(context.n_cached(), 10U);
 
   // As if nothing had been
