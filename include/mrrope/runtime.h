@@ -5,10 +5,8 @@
 //   Result<LlamaModel> model = LlamaModel::load("model.gguf");
 //   Result<LlamaContext> context = LlamaContext::create(*model, {.ctx_size = 32768});
 //   std::optional<Error> error = context->use(plan);              // the file is not touched; use another one any time
-//   error = context->decode(*model->tokenize(text), {.logits_from = 0}, [&](std::size_t i, std::span<const float> row)
-//   {
-//     …                                                           // row predicts the token after tokens[i]
-//   });
+//   error = context->decode(*model->tokenize(text), {.logits_from = 0},
+//                           [&](std::size_t i, std::span<const float> row) { … });   // row predicts tokens[i + 1]
 //   context->rotation();                                          // what was really computed, per group of layers
 //
 // Every architecture that llama.cpp rotates takes every plan: the nodes of its graph are changed as they are about to
