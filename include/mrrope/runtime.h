@@ -4,14 +4,16 @@
 //
 //   Result<LlamaModel> model = LlamaModel::load("model.gguf");
 //   Result<LlamaContext> context = LlamaContext::create(*model, {.ctx_size = 32768});
+//   Result<std::vector<Token>> tokens = model->tokenize(text);
 //   std::optional<Error> error = context->use(plan);              // the file is not touched; use another one any time
-//   error = context->decode(*model->tokenize(text), {.logits_from = 0},
-//                           [&](std::size_t i, std::span<const float> row) { … });   // row predicts tokens[i + 1]
+//   error = context->decode(*tokens, {.logits_from = 0}, [&](std::size_t i, std::span<const float> row) {
+//     …                                                           // row predicts the token after tokens[i]
+//   });
 //   context->rotation();                                          // what was really computed, per group of layers
 //
 // Every architecture that llama.cpp rotates takes every plan: the nodes of its graph are changed as they are about to
-// run, in place, on the device they run on. Measured cost: none (docs/architecture.md). Names and defaults of options
-// are those of llama.cpp's flags.
+// run, in place, on the device they run on, at the cost of a comparison per node. Names and defaults of options are
+// those of llama.cpp's flags.
 //
 // This is a library of its own, mrrope::runtime, built where llama.cpp is found (cmake/runtime.cmake).
 // Nothing is printed: llama.cpp's log is taken over by the first load, and its last lines stand in our errors. Two

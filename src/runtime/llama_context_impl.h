@@ -52,7 +52,7 @@ struct LlamaContext::Impl {
   // After a failure: the first n tokens or, where the cache cannot go back, none.
   void roll_back(std::size_t n);
 
-  std::optional<Error> check(std::span<const Token> tokens, const DecodeOptions& options) const;
+  [[nodiscard]] std::optional<Error> check(std::span<const Token> tokens, const DecodeOptions& options) const;
   std::optional<Error> decode(std::span<const Token> tokens, const DecodeOptions& options, const LogitsSink& sink);
   // Domain: 1 … ubatch() tokens, as many positions. Rows of logits from `logits_from` on.
   std::optional<Error> decode_chunk(std::span<const Token> tokens, std::span<const std::int32_t> at,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <limits>
 #include <utility>
@@ -34,8 +35,8 @@ std::optional<Error> set_modes(const LlamaModelOptions& options, llama_model_par
   } else {
     return bad_option("--split-mode", "none, layer or row", options.split_mode);
   }
-  constexpr const char* kLoadModes[] = {"auto", "none", "mmap", "mlock", "mmap+mlock", "dio"};
-  if (std::find(std::begin(kLoadModes), std::end(kLoadModes), options.load_mode) == std::end(kLoadModes)) {
+  constexpr std::array<std::string_view, 6> kLoadModes = {"auto", "none", "mmap", "mlock", "mmap+mlock", "dio"};
+  if (std::find(kLoadModes.begin(), kLoadModes.end(), options.load_mode) == kLoadModes.end()) {
     return bad_option("--load-mode", "auto, none, mmap, mlock, mmap+mlock or dio", options.load_mode);
   }
   params.load_mode = llama_load_mode_from_str(options.load_mode.c_str());
@@ -105,9 +106,9 @@ LlamaModel::~LlamaModel() = default;
 // ---- Facts ----------------------------------------------------------------------------------------------------------
 
 std::string LlamaModel::architecture() const {
-  char name[128] = "";
-  llama_model_meta_val_str(impl_->model.get(), "general.architecture", name, sizeof name);
-  return name;
+  std::array<char, 128> name{};
+  llama_model_meta_val_str(impl_->model.get(), "general.architecture", name.data(), name.size());
+  return name.data();
 }
 
 int LlamaModel::n_layer() const { return llama_model_n_layer(impl_->model.get()); }

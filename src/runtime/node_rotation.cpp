@@ -4,6 +4,7 @@
 #include <ggml-backend.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -42,10 +43,10 @@ Rotation table_of(const NodeRotation& node) {
   out.layers = {node.layer};
   out.rotary_dim = node.dims;
   out.attention_scale = node.magnitude;
-  float ends[2] = {0, 0};  // pairs between which YaRN blends
+  std::array<float, 2> ends{};  // pairs between which YaRN blends
   const bool yarn = node.extrapolation != 0;
   if (yarn) {
-    ggml_rope_yarn_corr_dims(node.dims, node.context, node.base, node.beta_fast, node.beta_slow, ends);
+    ggml_rope_yarn_corr_dims(node.dims, node.context, node.base, node.beta_fast, node.beta_slow, ends.data());
     out.attention_scale *= 1 + 0.1 * std::log(1 / static_cast<double>(node.scale));
   }
   const int pairs = node.dims / 2;

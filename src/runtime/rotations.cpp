@@ -39,6 +39,26 @@ int layer_of(const ggml_tensor& node) {
   return -1;
 }
 
+// The kernels fill their tables up to the head's size, also where fewer dimensions rotate: the copy is longer than the
+// table and goes on with 1.
+ggml_tensor* copy_for(const ggml_tensor& node, InjectedTable& table) {
+  const ggml_tensor& owner = node.view_src != nullptr ? *node.view_src : node;
+  if (owner.buffer == nullptr || node.ne[0] > kMaxRotaryDim) return nullptr;
+  ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(owner.buffer);
+  if (const auto found = table.copies.find(type); found != table.copies.end()) return found->second.tensor;
+
+  InjectedTable::Copy copy;
+  copy.context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
+  if (!copy.context) return nullptr;
+  copy.tensor = ggml_new_tensor_1d(copy.context.get(), GGML_TYPE_F32, kMaxRotaryDim / 2);
+  copy.buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(copy.context.get(), type));
+  if (!copy.buffer) return nullptr;
+  std::vector<float> values = table.factors;
+  values.resize(kMaxRotaryDim / 2, 1.0F);
+  ggml_backend_tensor_set(copy.tensor, values.data(), 0, values.size() * sizeof(float));
+  return table.copies.emplace(type, std::move(copy)).first->second.tensor;
+}
+
 }  // namespace
 
 bool Rotations::on_node(ggml_tensor* node, bool ask, void* user_data) {
@@ -101,26 +121,6 @@ void Rotations::change(ggml_tensor& node, InjectedTable& table) {
   set_float_param(node, kRopeScale, 1);
   set_float_param(node, kRopeExtrapolation, 0);
   set_float_param(node, kRopeMagnitude, table.magnitude);
-}
-
-// The kernels fill their tables up to the head's size, also where fewer dimensions rotate: the copy is longer than the
-// table and goes on with 1.
-ggml_tensor* Rotations::copy_for(const ggml_tensor& node, InjectedTable& table) {
-  const ggml_tensor& owner = node.view_src != nullptr ? *node.view_src : node;
-  if (owner.buffer == nullptr || node.ne[0] > kMaxRotaryDim) return nullptr;
-  ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(owner.buffer);
-  if (const auto found = table.copies.find(type); found != table.copies.end()) return found->second.tensor;
-
-  InjectedTable::Copy copy;
-  copy.context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
-  if (!copy.context) return nullptr;
-  copy.tensor = ggml_new_tensor_1d(copy.context.get(), GGML_TYPE_F32, kMaxRotaryDim / 2);
-  copy.buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(copy.context.get(), type));
-  if (!copy.buffer) return nullptr;
-  std::vector<float> values = table.factors;
-  values.resize(kMaxRotaryDim / 2, 1.0F);
-  ggml_backend_tensor_set(copy.tensor, values.data(), 0, values.size() * sizeof(float));
-  return table.copies.emplace(type, std::move(copy)).first->second.tensor;
 }
 
 // All layers of a device read one tensor. Vision models have four positions per token: of text, three times the same

@@ -68,7 +68,6 @@ class Rotations {
 
   void visit(ggml_tensor& node);
   void change(ggml_tensor& node, InjectedTable& table);
-  ggml_tensor* copy_for(const ggml_tensor& node, InjectedTable& table);
   void write_positions(ggml_tensor& tensor);
   void fail(ErrorCode code, std::string message);
 

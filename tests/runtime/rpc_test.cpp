@@ -13,6 +13,9 @@
 
 #include "tests/runtime/support.h"
 
+// For LeakSanitizer: ggml keeps servers, their buffer types and events until the process ends.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libggml-rpc\n"; }
+
 namespace mrrope::test {
 namespace {
 
