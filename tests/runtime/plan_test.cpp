@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // A plan injected into the running model is the plan written into its file, bit for bit.
+#include <thread>
+
 #include "tests/runtime/support.h"
 
 namespace mrrope::test {
@@ -70,6 +72,30 @@ TEST(Plans, InTurnOnOneModelEqualFreshLoads) {
     // One token at a time: these graphs are used again by llama.cpp, under the next plan too
     for (const Token t : tokens) EXPECT_EQ(logits(turns, {t}), logits(fresh, {t})) << method;
   }
+}
+
+TEST(Plans, OfTwoThreadsOnOneModelDoNotMeet) {
+  MRROPE_NEED_TINY_MODELS();
+  const std::string path = tiny("llama");
+  const LlamaModel model = load(path);
+  const std::vector<Token> tokens = random_tokens(model, kTokens);
+  const auto run = [&](const char* method) {
+    LlamaContext context = context_of(model);
+    use(context, plan_for(path, method));
+    std::vector<float> rows;
+    for (int i = 0; i < 10; ++i) {
+      context.clear();
+      rows = logits(context, tokens);
+    }
+    return rows;
+  };
+  const std::vector<float> pro = run("mrrope-pro"), linear = run("linear");
+  std::vector<float> pro_beside, linear_beside;
+  std::thread other([&] { pro_beside = run("mrrope-pro"); });
+  linear_beside = run("linear");
+  other.join();
+  EXPECT_EQ(pro_beside, pro);
+  EXPECT_EQ(linear_beside, linear);
 }
 
 TEST(Plans, OfTheModelItselfChangeNothing) {
