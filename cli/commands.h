@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "mrrope/result.h"
 
@@ -21,6 +23,9 @@ void add_extend(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
 void add_diff(CLI::App& program, Action& action);
 void add_analyze(CLI::App& program, Action& action);
+// `words`: the command line, for the record.
+void add_eval(CLI::App& program, Action& action, const std::vector<std::string>& words);
+void add_compare(CLI::App& program, Action& action);
 void add_methods(CLI::App& program, Action& action);
 
 // Prints the error; 2 if it lies in what was typed (its place is a flag), else 1.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -28,9 +29,13 @@ namespace {
 constexpr const char* kDescription =
     "Longer context for RoPE language models, without training.\n"
     "\n"
-    "  mrrope plan --spec dim=128,base=10000,ctx=4096 -c 64k     what to do, and why\n"
-    "  mrrope analyze --spec dim=128,base=10000,ctx=4096 -c 64k  methods side by side\n"
-    "  mrrope methods mrrope-pro                                 one method explained\n";
+    "  mrrope inspect model.gguf                       what it is, what it can carry\n"
+    "  mrrope plan model.gguf -c 32k                   what to do, and why\n"
+    "  mrrope extend model.gguf -c 32k -o longer.gguf  done\n"
+    "  mrrope eval ppl -m model.gguf -f text.txt \\\n"
+    "      --factor 4 --lengths 8k,32k                 what it is worth\n"
+    "\n"
+    "Instead of a .gguf: a Hugging Face folder, or --spec dim=128,base=1e4,ctx=4k.\n";
 
 // Help without CLI11's noise: a command is one line in the list, an option shows its value's name and nothing else.
 class Help : public CLI::Formatter {
@@ -56,6 +61,22 @@ int unknown_command(const std::vector<std::string>& names, std::string_view word
   return 2;
 }
 
+// llama.cpp has short names of several letters, which CLI11 does not know.
+std::vector<std::string> with_long_names(int argc, char** argv) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names = {{{"-ub", "--ubatch-size"},
+                                                                                   {"-fa", "--flash-attn"},
+                                                                                   {"-ctk", "--cache-type-k"},
+                                                                                   {"-ctv", "--cache-type-v"},
+                                                                                   {"-ngl", "--n-gpu-layers"},
+                                                                                   {"-ts", "--tensor-split"}}};
+  std::vector<std::string> words;
+  for (int i = argc - 1; i > 0; --i) {  // CLI11 takes them from the back
+    const auto* known = std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.first == argv[i]; });
+    words.emplace_back(known != names.end() ? known->second : std::string_view(argv[i]));
+  }
+  return words;
+}
+
 int run(int argc, char** argv) {
   CLI::App program(kDescription, "mrrope");
   program.set_version_flag("--version", "mrrope " MRROPE_VERSION);
@@ -73,6 +94,8 @@ int run(int argc, char** argv) {
   add_doctor(program, action);
   add_diff(program, action);
   add_analyze(program, action);
+  add_eval(program, action, std::vector<std::string>(argv, argv + argc));
+  add_compare(program, action);
   add_methods(program, action);
 
   std::vector<std::string> names;
@@ -90,7 +113,7 @@ int run(int argc, char** argv) {
     return unknown_command(names, first);
   }
   try {
-    program.parse(argc, argv);
+    program.parse(with_long_names(argc, argv));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
     print_error(error.what(), fmt::format("mrrope {}--help", first.starts_with('-') ? "" : std::string(first) + " "));

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Libraries come from the system where it has them (Debian 12: nlohmann-json3-dev libfmt-dev libcli11-dev libgtest-dev);
+# Libraries come from the system where it has them (Debian 12: nlohmann-json3-dev libfmt-dev libhwy-dev libxxhash-dev
+# libcli11-dev libgtest-dev);
 # otherwise they are fetched at the pinned tag. None of them appears in an installed header or is needed by a consumer.
 include(FetchContent)
 
@@ -7,7 +8,11 @@ FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/js
                      FIND_PACKAGE_ARGS 3.11)
 FetchContent_Declare(fmt GIT_REPOSITORY https://github.com/fmtlib/fmt.git GIT_TAG 9.1.0 GIT_SHALLOW ON
                      FIND_PACKAGE_ARGS 9)
-FetchContent_MakeAvailable(nlohmann_json fmt)
+FetchContent_Declare(hwy GIT_REPOSITORY https://github.com/google/highway.git GIT_TAG 1.0.3 GIT_SHALLOW ON
+                     FIND_PACKAGE_ARGS 1.0)
+FetchContent_MakeAvailable(nlohmann_json fmt hwy)
+# xxHash is used as a header; its package has no CMake configuration everywhere.
+find_path(MRROPE_XXHASH_DIR xxhash.h REQUIRED)
 
 if(MRROPE_BUILD_CLI)
   FetchContent_Declare(CLI11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.1.2 GIT_SHALLOW ON

@@ -46,12 +46,23 @@ endif()
 if(llama_FOUND)
   add_library(mrrope_runtime STATIC)
   add_library(mrrope::runtime ALIAS mrrope_runtime)
-  set(sources llama_context.cpp llama_decode.cpp llama_log.cpp llama_model.cpp llama_rpc.cpp node_rotation.cpp
+  set(sources llama_context.cpp llama_decode.cpp llama_log.cpp llama_model.cpp llama_rpc.cpp llama_version.cpp node_rotation.cpp
               rotations.cpp)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/runtime/)
   target_sources(mrrope_runtime PRIVATE ${sources})
   target_include_directories(mrrope_runtime PRIVATE ${PROJECT_SOURCE_DIR}/src)
   # Programs in the build folder find the shared libraries of llama.cpp: CMake puts their folders into the run path.
   target_link_libraries(mrrope_runtime PUBLIC mrrope PRIVATE llama ggml::ggml ggml::ggml-base fmt::fmt-header-only)
+  target_compile_definitions(mrrope_runtime PRIVATE MRROPE_LLAMA_VERSION="${LLAMA_VERSION}")
   mrrope_compile_options(mrrope_runtime)
+
+  # Tasks that run models; records and statistics are in the library itself.
+  add_library(mrrope_measure STATIC)
+  add_library(mrrope::measure ALIAS mrrope_measure)
+  set(sources documents.cpp gap.cpp log_softmax.cpp passes.cpp ppl.cpp)
+  list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/eval/)
+  target_sources(mrrope_measure PRIVATE ${sources})
+  target_include_directories(mrrope_measure PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(mrrope_measure PUBLIC mrrope_runtime PRIVATE hwy::hwy fmt::fmt-header-only)
+  mrrope_compile_options(mrrope_measure)
 endif()

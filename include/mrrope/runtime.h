@@ -101,6 +101,9 @@ class LlamaModel {
   std::shared_ptr<const Impl> impl_;
 };
 
+// Of llama.cpp: "0.5.0".
+std::string llama_version();
+
 // ---- Context --------------------------------------------------------------------------------------------------------
 
 struct ContextOptions {

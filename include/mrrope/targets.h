@@ -70,7 +70,7 @@ struct Service {
   std::string_view title;
   bool served = false;    // the plan's table and scale come out
   bool own_file = false;  // not by this file, but by one that deliver() makes for this engine
-  std::string why;        // for people, where it is not served
+  std::string why = {};   // for people, where it is not served
 };
 
 struct Delivery {

@@ -33,7 +33,7 @@ PUBLIC_ROOM = {
     "gguf.h": "formats", "hf_config.h": "formats", "hf_folder.h": "formats",
     "model_file.h": "formats", "provenance.h": "formats",
     "targets.h": "targets", "findings.h": "targets",
-    "runtime.h": "runtime", "records.h": "eval", "statistics.h": "eval",
+    "runtime.h": "runtime", "perplexity.h": "eval", "records.h": "eval", "statistics.h": "eval",
     "mrrope.h": "cli",
 }
 

@@ -110,7 +110,7 @@ class Usage(unittest.TestCase):
                 self.assertIn(expected, run(*arguments, status=2))
 
     def test_help_and_version_succeed(self):
-        self.assertIn("mrrope plan --spec", run("--help"))
+        self.assertIn("mrrope extend model.gguf", run("--help"))
         self.assertIn("--method METHOD", run("plan", "--help"))
         self.assertRegex(run("--version"), r"^mrrope \d+\.\d+\.\d+\n$")
 

@@ -3,13 +3,14 @@
 
     documents_test.py MRROPE ROOT [--write]
 
-In a ```console block, lines that start with "$ " are commands; the lines up to the next command or the end of the block
-are the expected output, where a line "..." stands for any number of lines. A block whose first line is "# build" is not
-run. --write replaces the expected output by the real one (blocks without "..." only).
+Examples run in a folder that holds model.gguf (tests/models/tiny-512.gguf) and Qwen3-8B/config.json. In a ```console block, lines that start with "$ " are commands; the lines up to the next command or the end of the block
+are the expected output, where a line "..." stands for any number of lines. A block whose first line starts with "# "
+("# build", "# measured …") is not run. --write replaces the expected output by the real one (blocks without "..." only).
 """
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -54,7 +55,7 @@ def main():
         def check(match):
             nonlocal failures, ran
             block = match.group(1)
-            if block.startswith("# build"):
+            if block.startswith("# "):
                 return match.group(0)
             new = ""
             for command, expected in examples(block):
@@ -69,6 +70,9 @@ def main():
             return match.group(0) if "..." in block.splitlines() else f"```console\n{new}```"
 
         with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(root / "tests/models/tiny-512.gguf", pathlib.Path(folder) / "model.gguf")
+            (pathlib.Path(folder) / "Qwen3-8B").mkdir()
+            shutil.copy(root / "tests/formats/configs/qwen3-8b.json", pathlib.Path(folder) / "Qwen3-8B" / "config.json")
             updated = BLOCK.sub(check, text)
         if write and updated != text:
             document.write_text(updated, encoding="utf-8")

@@ -38,7 +38,7 @@ std::size_t group_of(const RopeSpec& spec, int layer) {
 
 // The spec has one base and one rotary dimension for all layers that look far; these have several. Their plans are for
 // another model, and are refused.
-bool beyond_spec(const std::string& name) { return name == "deepseek4" || name == "step35"; }
+bool beyond_spec(const std::string& name) { return name == "deepseek4"; }
 
 void expect_file_and_plan(const std::string& name) {
   const std::string path = tiny(name);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+//
+// mrrope compare: which plan is better on the same documents, and how sure that is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/table.h"
+#include "mrrope/mrrope.h"
+#include "mrrope/records.h"
+#include "mrrope/statistics.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+using base::Json;
+
+struct Options {
+  std::vector<std::string> runs;
+  std::string baseline;
+  bool last = false;
+  bool json = false;
+};
+
+struct PlanName {
+  std::string method;
+  double factor = 1;
+  bool operator==(const PlanName&) const = default;
+  [[nodiscard]] std::string text() const { return method == "none" ? method : fmt::format("{} x{:g}", method, factor); }
+};
+
+// Without a wish: the deployed YaRN, which most people have; else the file as it is; else the first.
+Result<PlanName> baseline_of(const Options& options, const std::vector<PlanName>& plans) {
+  const std::string wanted = options.baseline.empty() ? "yarn" : options.baseline;
+  for (const PlanName& plan : plans) {
+    if (plan.method == wanted || plan.text() == wanted) return plan;
+  }
+  if (!options.baseline.empty()) {
+    std::string names;
+    for (const PlanName& plan : plans) names += (names.empty() ? "" : ", ") + plan.text();
+    return Error{ErrorCode::invalid_argument, fmt::format("no records of \"{}\" (there are: {})", wanted, names),
+                 "--baseline"};
+  }
+  for (const PlanName& plan : plans) {
+    if (plan.method == "none") return plan;
+  }
+  return plans.front();
+}
+
+int run_compare(const Options& options) {
+  std::vector<Record> records;
+  for (const std::string& path : options.runs) {
+    const Result<RunFolder> run = RunFolder::read(path);
+    if (!run) return fail(run.error());
+    records.insert(records.end(), run->records().begin(), run->records().end());
+  }
+  std::vector<PlanName> plans;
+  std::vector<std::int64_t> lengths;
+  for (const PplRow& row : ppl_table(records)) {
+    if (std::find(plans.begin(), plans.end(), PlanName{row.method, row.factor}) == plans.end()) {
+      plans.push_back({row.method, row.factor});
+    }
+    lengths.push_back(row.length);
+  }
+  if (plans.size() < 2) {
+    return fail({ErrorCode::invalid_argument,
+                 "there is only one method to look at; measure another into the same folder", options.runs.front()});
+  }
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  const Result<PlanName> base = baseline_of(options, plans);
+  if (!base) return fail(base.error());
+
+  Json json{{"schema", "mrrope.compare/1"}, {"baseline", base->text()}, {"comparisons", Json::array()}};
+  std::vector<std::string> header = {"PPL against " + base->text()};
+  for (const std::int64_t length : lengths) header.push_back(format_context(length));
+  TextTable table(header, 1);
+  std::size_t documents = 0;
+  std::string sentences;
+  for (const PlanName& plan : plans) {
+    if (plan == *base) continue;
+    std::vector<std::string> cells = {plan.text()};
+    std::string found;
+    for (const std::int64_t length : lengths) {
+      const Comparison c =
+          compare_ppl(records, plan.method, plan.factor, base->method, base->factor, length, options.last);
+      documents = std::max(documents, c.documents);
+      const double half = 50 * (c.ratio_high - c.ratio_low);
+      cells.push_back(c.documents == 0
+                          ? "-"
+                          : fmt::format("{:+.1f} ± {:.1f} %{}", 100 * (c.ratio - 1), half, c.differs ? " *" : "  "));
+      if (c.documents > 0)
+        found += fmt::format("{}{} at {}", found.empty() ? "" : "; ", c.verdict(), format_context(length));
+      json["comparisons"].push_back(Json{{"plan", plan.text()},
+                                         {"length", length},
+                                         {"documents", c.documents},
+                                         {"ratio", c.ratio},
+                                         {"low", c.ratio_low},
+                                         {"high", c.ratio_high},
+                                         {"differs", c.differs}});
+    }
+    table.add(cells);
+    if (!found.empty()) sentences += fmt::format("{}: {}\n", plan.text(), found);
+  }
+  if (options.json) {
+    fmt::print("{}", base::write_json(json));
+    return 0;
+  }
+  fmt::print("{}* 1 lies outside the 95 % interval; paired over {} document{}{}\n\n{}", table.text(), documents,
+             documents == 1 ? "" : "s",
+             documents == 1 ? " and its stretches of 256 tokens: a verdict about this text only" : "", sentences);
+  return 0;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& program, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("compare",
+                                             "paired verdicts on measured runs\n"
+                                             "\n"
+                                             "  mrrope compare run --baseline yarn\n");
+  command->add_option("RUN", options->runs, "folders that mrrope eval wrote (of one model)")->required();
+  command->add_option("--baseline", options->baseline, "a method (default: yarn, else none)")->type_name("METHOD");
+  command->add_flag("--last", options->last, "over the last 2048 tokens before each length");
+  command->add_flag("--json", options->json, "as JSON");
+  command->callback([options, &action] { action = [options] { return run_compare(*options); }; });
+}
+
+}  // namespace mrrope::cli

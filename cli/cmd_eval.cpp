@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+//
+// mrrope eval: what the plans are worth on the user's own model and text.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/eval.h"
+#include "mrrope/units.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+struct PplCommand {
+  EvalOptions eval;
+  std::string lengths;
+  std::string kl;
+  std::string protocol = "prefix";
+};
+
+struct GapCommand {
+  EvalOptions eval;
+  std::string gaps;
+  std::string tokens = "2k";
+  int segments = 2;
+  int windows = 4;
+};
+
+int run_ppl(const PplCommand& options, const std::vector<std::string>& command) {
+  PplOptions ppl;
+  const Result<std::vector<std::int64_t>> lengths = parse_lengths(options.lengths, "--lengths");
+  if (!lengths) return fail(lengths.error());
+  ppl.lengths = *lengths;
+  ppl.chunks = options.protocol == "llama-perplexity";
+  if (ppl.lengths.front() < 2 || (ppl.chunks && ppl.lengths.size() != 1)) {
+    return fail({ErrorCode::invalid_argument,
+                 ppl.chunks ? "llama-perplexity knows one length at a time" : "expected lengths of at least 2 tokens",
+                 "--lengths"});
+  }
+  if (!options.kl.empty()) {
+    const Result<std::int64_t> kl = parse_context(options.kl);
+    if (!kl) return fail({kl.error().code, to_string(kl.error()), "--kl"});
+    ppl.kl_tokens = std::min(*kl, ppl.lengths.back());
+  }
+  const Result<std::vector<Candidate>> candidates = candidates_of(options.eval);
+  if (!candidates) return fail(candidates.error());
+  Result<Session> session = start_session(options.eval, "ppl", command);
+  if (!session) return fail(session.error());
+  const std::int64_t tokens = ppl.chunks ? std::int64_t{1} << 24 : ppl.lengths.back();
+  const Result<std::vector<Document>> documents = load_documents(session->model, options.eval.texts, tokens);
+  if (!documents) return fail(documents.error());
+  for (const Document& document : *documents) {
+    if (std::ssize(document.tokens) < ppl.lengths.back()) {
+      fmt::print(stderr, "{}: {} tokens, shorter than {}; it counts at lengths it reaches\n", document.name,
+                 document.tokens.size(), ppl.lengths.back());
+    }
+  }
+  ContextOptions context_options = options.eval.context;
+  context_options.ctx_size = ppl.lengths.back();
+  Result<LlamaContext> context = LlamaContext::create(session->model, context_options);
+  if (!context) return fail(context.error());
+  if (const auto error =
+          measure_ppl(session->model, *context, *documents, *candidates, ppl, session->run, make_control())) {
+    return ended(*error, options.eval);
+  }
+  return print_results(options.eval, session->run, *candidates, ppl.lengths);
+}
+
+int run_gap(const GapCommand& options, const std::vector<std::string>& command) {
+  GapOptions gap{.gaps = {}, .segments = options.segments, .windows = options.windows};
+  const Result<std::vector<std::int64_t>> gaps = parse_lengths(options.gaps, "--gaps");
+  if (!gaps) return fail(gaps.error());
+  gap.gaps = *gaps;
+  const Result<std::int64_t> tokens = parse_context(options.tokens);
+  if (!tokens) return fail({tokens.error().code, to_string(tokens.error()), "--tokens"});
+  gap.tokens = *tokens;
+  const Result<std::vector<Candidate>> candidates = candidates_of(options.eval);
+  if (!candidates) return fail(candidates.error());
+  Result<Session> session = start_session(options.eval, "gap", command);
+  if (!session) return fail(session.error());
+  const Result<std::vector<Document>> documents =
+      load_documents(session->model, options.eval.texts, gap.tokens * std::max(1, gap.windows) * 4);
+  if (!documents) return fail(documents.error());
+  ContextOptions context_options = options.eval.context;
+  context_options.ctx_size = gap.tokens;
+  Result<LlamaContext> context = LlamaContext::create(session->model, context_options);
+  if (!context) return fail(context.error());
+  if (const auto error =
+          measure_gap(session->model, *context, *documents, *candidates, gap, session->run, make_control())) {
+    return ended(*error, options.eval);
+  }
+  return print_results(options.eval, session->run, *candidates, gap.gaps);
+}
+
+}  // namespace
+
+void add_eval(CLI::App& program, Action& action, const std::vector<std::string>& words) {
+  CLI::App* eval = program.add_subcommand("eval", "measure plans on a real model and text\n");
+  eval->require_subcommand(1);
+
+  auto ppl = std::make_shared<PplCommand>();
+  CLI::App* command = eval->add_subcommand("ppl",
+                                           "perplexity at every length, one pass per method\n"
+                                           "\n"
+                                           "  mrrope eval ppl -m model.gguf -f 'texts/*' --factor 4 \\\n"
+                                           "      --lengths 8k,16k,32k -o run\n");
+  add_eval_options(*command, ppl->eval);
+  command->add_option("--lengths", ppl->lengths, "tokens of text: 8k,16k,32k")->required()->type_name("LIST");
+  command
+      ->add_option("--kl", ppl->kl, "also how far the first N tokens move from the\nunextended model (KL divergence)")
+      ->type_name("N");
+  command
+      ->add_option("--protocol", ppl->protocol,
+                   "prefix (docs/evaluation.md), or llama-perplexity for\nits way of counting")
+      ->check(CLI::IsMember({"prefix", "llama-perplexity"}))
+      ->type_name("NAME");
+  command->callback([ppl, &action, words] { action = [ppl, words] { return run_ppl(*ppl, words); }; });
+
+  auto gap = std::make_shared<GapCommand>();
+  command = eval->add_subcommand("gap",
+                                 "long distances without long texts\n"
+                                 "\n"
+                                 "  mrrope eval gap -m model.gguf -f text.txt --factor 4 --gaps 0,8k,16k,32k\n");
+  add_eval_options(*command, gap->eval);
+  command->add_option("--gaps", gap->gaps, "how much further the last segment seems: 0,8k,32k")
+      ->required()
+      ->type_name("LIST");
+  command->add_option("--tokens", gap->tokens, "of a window (2k)")->type_name("N");
+  command->add_option("--segments", gap->segments, "the gap is spread between them (2)")
+      ->check(CLI::Range(2, 64))
+      ->type_name("N");
+  command->add_option("--windows", gap->windows, "per text (4)")->check(CLI::Range(1, 10000))->type_name("N");
+  command->callback([gap, &action, words] { action = [gap, words] { return run_gap(*gap, words); }; });
+}
+
+}  // namespace mrrope::cli

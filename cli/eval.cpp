@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "cli/eval.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/terminal.h"
+#include "mrrope/version.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::atomic<bool> interrupted = false;  // NOLINT: a signal handler knows nothing else
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+extern "C" void on_interrupt(int /*signal*/) {
+  if (interrupted.exchange(true)) _exit(130);
+}
+
+std::string machine() {
+  std::ifstream cpu("/proc/cpuinfo");
+  for (std::string line; std::getline(cpu, line);) {
+    if (line.starts_with("model name")) {
+      return fmt::format("{}, {} processors", line.substr(std::min(line.size(), line.find(": ") + 2)),
+                         std::thread::hardware_concurrency());
+    }
+  }
+  return fmt::format("{} processors", std::thread::hardware_concurrency());
+}
+
+std::string now() {
+  const std::time_t time = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&time, &utc);
+  std::array<char, 32> text{};
+  (void)std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
+}
+
+// Content of all shards: what was measured, under any name.
+Result<std::string> hash_of_model(const std::string& path) {
+  const Result<ModelFile> file = read_model(path);
+  if (!file) return file.error();
+  if (file->gguf() == nullptr) return Error{ErrorCode::unsupported, "llama.cpp runs GGUF files", path};
+  std::string all;
+  for (const GgufFile& shard : file->gguf()->shards) {
+    const Result<std::string> hash = content_hash_of_file(shard.path);
+    if (!hash) return hash.error();
+    all += *hash;
+  }
+  return file->gguf()->shards.size() == 1 ? all : content_hash(all);
+}
+
+// Everything that can change a number.
+std::map<std::string, std::string> settings_of(const ContextOptions& context) {
+  return {{"ubatch-size", std::to_string(context.ubatch_size)},
+          {"flash-attn", context.flash_attn},
+          {"cache-type-k", context.cache_type_k},
+          {"cache-type-v", context.cache_type_v}};
+}
+
+}  // namespace
+
+void add_eval_options(CLI::App& command, EvalOptions& options) {
+  command.add_option("-m,--model", options.model, "a .gguf; it is not changed")->required()->type_name("FILE");
+  command.add_option("-f,--file", options.texts, "texts: files, or patterns in quotes ('texts/*')")
+      ->required()
+      ->type_name("TEXT");
+  command
+      .add_option("--methods", options.methods,
+                  "see mrrope methods (default: none,linear,ntk,yarn,\nyarn-rotations,mrrope-uni,mrrope-pro)")
+      ->type_name("LIST");
+  command.add_option("--factor", options.factors, "how many times the trained length: 4, or several: 2,4")
+      ->required()
+      ->type_name("S");
+  command
+      .add_option("-o,--output", options.output,
+                  "a folder for the records; run again to continue or to\nadd to it (default: nothing is kept)")
+      ->type_name("FOLDER");
+  command.add_flag("--json", options.json, "the results as JSON");
+
+  const auto group = [](CLI::Option* option) { option->group("As in llama.cpp"); };
+  ContextOptions& c = options.context;
+  LlamaModelOptions& m = options.load;
+  group(command.add_option("-t,--threads", c.threads, "default: one per processor")->type_name("N"));
+  group(command.add_option("--ubatch-size", c.ubatch_size, "-ub: tokens computed at once (512)")->type_name("N"));
+  group(command.add_option("--flash-attn", c.flash_attn, "-fa: on, off, auto")->type_name("WHEN"));
+  group(command.add_option("--cache-type-k", c.cache_type_k, "-ctk: f32, f16, bf16, q8_0, …")->type_name("TYPE"));
+  group(command.add_option("--cache-type-v", c.cache_type_v, "-ctv: the same for values")->type_name("TYPE"));
+  group(command.add_option("--n-gpu-layers", m.n_gpu_layers, "-ngl: layers on the GPU (all)")->type_name("N"));
+  group(command.add_option("--rpc", m.rpc, "servers that share the layers: host:port,…")
+            ->delimiter(',')
+            ->type_name("LIST"));
+  group(command.add_option("--tensor-split", m.tensor_split, "-ts: shares of the devices")
+            ->delimiter(',')
+            ->type_name("LIST"));
+}
+
+Result<std::vector<std::int64_t>> parse_lengths(const std::string& text, const std::string& flag) {
+  std::vector<std::int64_t> lengths;
+  for (const std::string_view part : base::split(text, ',')) {
+    const Result<std::int64_t> length = part == "0" ? Result<std::int64_t>(0) : parse_context(part);
+    if (!length) return Error{ErrorCode::invalid_argument, to_string(length.error()), flag};
+    lengths.push_back(*length);
+  }
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+Result<std::vector<Candidate>> candidates_of(const EvalOptions& options) {
+  const Result<ModelFile> file = read_model(options.model);
+  if (!file) return file.error();
+  const Result<RopeSpec> spec = rope_spec(*file);
+  if (!spec) return Error{spec.error().code, to_string(spec.error()), options.model};
+  const Result<std::vector<Method>> methods = parse_methods(
+      options.methods.empty() ? "none,linear,ntk,yarn,yarn-rotations,mrrope-uni,mrrope-pro" : options.methods);
+  if (!methods) return methods.error();
+  std::vector<Candidate> candidates;
+  for (const std::string_view part : base::split(options.factors, ',')) {
+    const Result<double> factor = parse_number(part);
+    if (!factor || !(*factor >= 1 && *factor <= kMaxFactor)) {
+      return Error{ErrorCode::invalid_argument, fmt::format("expected a number of at least 1, found \"{}\"", part),
+                   "--factor"};
+    }
+    for (const Method& method : *methods) {
+      const bool plain = std::holds_alternative<None>(method.law) && spell(method) == "none";
+      const auto same = [&](const Candidate& c) { return !c.plan && plain; };
+      if (std::any_of(candidates.begin(), candidates.end(), same)) continue;
+      if (plain) {
+        candidates.push_back({"none", 1, std::nullopt});
+        continue;
+      }
+      const auto target = static_cast<std::int64_t>(std::llround(*factor * static_cast<double>(spec->context_trained)));
+      Result<Plan> plan = make_plan(*spec, target, method);
+      if (!plan) return Error{plan.error().code, to_string(plan.error()), "--methods"};
+      candidates.push_back({spell(method), plan->factor, *std::move(plan)});
+    }
+  }
+  return candidates;
+}
+
+Result<Session> start_session(const EvalOptions& options, const std::string& task,
+                              const std::vector<std::string>& command) {
+  const Result<std::string> hash = hash_of_model(options.model);
+  if (!hash) return hash.error();
+  Result<LlamaModel> model = LlamaModel::load(options.model, options.load);
+  if (!model) return model.error();
+  RunInfo info{.task = task,
+               .model = fs::path(options.model).filename().string(),
+               .model_hash = *hash,
+               .architecture = model->architecture(),
+               .context_trained = model->n_ctx_train(),
+               .engine = "llama.cpp " + llama_version()};
+  info.version = MRROPE_VERSION;
+  info.machine = machine();
+  info.started = now();
+  info.settings = settings_of(options.context);
+  info.command = command;
+  std::string folder = options.output;
+  std::shared_ptr<void> temporary;
+  if (folder.empty()) {
+    std::string name = (fs::temp_directory_path() / "mrrope-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) return Error{ErrorCode::io, "no temporary folder", name};
+    folder = name;
+    temporary = std::shared_ptr<void>(nullptr, [name](void*) {
+      std::error_code ignored;
+      fs::remove_all(name, ignored);
+    });
+  }
+  Result<RunFolder> run = RunFolder::open(folder, info);
+  if (!run) return run.error();
+  return Session{*std::move(model), *std::move(run), std::move(temporary)};
+}
+
+Control make_control() {
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  (void)::sigaction(SIGINT, &action, nullptr);
+  (void)::sigaction(SIGTERM, &action, nullptr);
+  Control control{.progress = nullptr, .cancel = &interrupted};
+  if (::isatty(STDERR_FILENO) == 0) return control;
+  const auto start = std::chrono::steady_clock::now();
+  control.progress = [start](const Progress& p) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double rate = seconds > 0 ? static_cast<double>(p.tokens) / seconds : 0;
+    // Later tokens of a pass cost more than earlier ones: the estimate is a little early
+    const double left = rate > 0 ? static_cast<double>(p.tokens_total - p.tokens) / rate : 0;
+    fmt::print(stderr, "\r\033[K{}/{}  {:.0f} tokens/s  {}:{:02d} left  {}", p.item, p.items, rate,
+               static_cast<int>(left) / 60, static_cast<int>(left) % 60, p.what);
+    if (p.tokens >= p.tokens_total) fmt::print(stderr, "\r\033[K");
+  };
+  return control;
+}
+
+int ended(const Error& error, const EvalOptions& options) {
+  if (error.code != ErrorCode::cancelled) return fail(error);
+  if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+  print_error("interrupted", options.output.empty() ? "with -o FOLDER what was measured would be kept"
+                                                    : "the same command goes on where it stopped");
+  return 130;
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// What every measurement takes: a model and how to run it, candidates, a place for the records.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mrrope/perplexity.h"
+#include "mrrope/records.h"
+#include "mrrope/runtime.h"
+
+namespace mrrope::cli {
+
+struct EvalOptions {
+  std::string model;
+  std::vector<std::string> texts;
+  std::string methods;
+  std::string factors;
+  std::string output;
+  bool json = false;
+  LlamaModelOptions load;
+  ContextOptions context;
+};
+
+// -m, -f, --methods, --factor, -o, --json and the flags of llama.cpp.
+void add_eval_options(CLI::App& command, EvalOptions& options);
+
+// The methods times the factors, on this model; none is the file as it is, once.
+Result<std::vector<Candidate>> candidates_of(const EvalOptions& options);
+
+// "8k,16k,32k", ascending. `flag` for errors.
+Result<std::vector<std::int64_t>> parse_lengths(const std::string& text, const std::string& flag);
+
+// A model in memory, and the folder its records go to: of -o, or one that goes away with the process.
+struct Session {
+  LlamaModel model;
+  RunFolder run;
+  std::shared_ptr<void> temporary;  // removes a folder that nobody asked for
+};
+Result<Session> start_session(const EvalOptions& options, const std::string& task,
+                              const std::vector<std::string>& command);
+
+// Ctrl-C asks the measurement to stop; a second one ends the process. A line on a terminal shows how far it is.
+Control make_control();
+// The exit status of a measurement that ended with an error: 130 if it was interrupted.
+int ended(const Error& error, const EvalOptions& options);
+
+// {"schema": "mrrope.eval/1", …} or a table.
+int print_results(const EvalOptions& options, const RunFolder& run, std::span<const Candidate> candidates,
+                  std::span<const std::int64_t> lengths);
+
+}  // namespace mrrope::cli

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/json.h"
+#include "cli/eval.h"
+#include "cli/table.h"
+#include "mrrope/mrrope.h"
+#include "mrrope/statistics.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+using base::Json;
+
+// The records of what was asked for now; a folder may hold more.
+std::vector<Record> asked(const RunFolder& run, std::span<const Candidate> candidates) {
+  std::vector<Record> records;
+  for (const Candidate& c : candidates) {
+    for (const Record& r : run.records()) {
+      if (r.method == c.method && r.factor == c.factor) records.push_back(r);
+    }
+  }
+  return records;
+}
+
+Json to_json(const PplRow& row) {
+  Json json{{"method", row.method},       {"factor", row.factor},
+            {"length", row.length},       {"ppl", row.ppl},
+            {"stderr", row.stderr_ppl},   {"documents", row.documents},
+            {"predicted", row.predicted}, {"last_2k_ppl", row.last_ppl}};
+  if (row.kl >= 0) json["kl"] = row.kl;
+  return json;
+}
+
+std::string short_ppl(double ppl) { return ppl < 1000 ? fmt::format("{:.3f}", ppl) : fmt::format("{:.0f}", ppl); }
+
+}  // namespace
+
+int print_results(const EvalOptions& options, const RunFolder& run, std::span<const Candidate> candidates,
+                  std::span<const std::int64_t> lengths) {
+  const std::vector<Record> records = asked(run, candidates);
+  std::vector<PplRow> rows = ppl_table(records);
+  std::erase_if(rows,
+                [&](const PplRow& r) { return std::find(lengths.begin(), lengths.end(), r.length) == lengths.end(); });
+  if (options.json) {
+    Json json{{"schema", "mrrope.eval/1"},   {"task", run.info().task},
+              {"model", run.info().model},   {"model_hash", run.info().model_hash},
+              {"engine", run.info().engine}, {"version", run.info().version},
+              {"results", Json::array()}};
+    for (const PplRow& row : rows) json["results"].push_back(to_json(row));
+    fmt::print("{}", base::write_json(json));
+    return 0;
+  }
+
+  const bool gap = run.info().task == "gap";
+  const bool kl = std::any_of(rows.begin(), rows.end(), [](const PplRow& r) { return r.kl >= 0; });
+  std::vector<std::string> header = {"method", "S"};
+  for (const std::int64_t length : lengths) header.push_back((gap ? "+" : "") + format_context(length));
+  if (!gap) header.emplace_back("last 2k");
+  if (kl) header.emplace_back("KL short");
+  TextTable table(header, 1);
+  std::size_t documents = 0;
+  for (const Candidate& c : candidates) {
+    std::vector<std::string> cells = {c.method, fmt::format("{:g}", c.factor)};
+    const PplRow* last = nullptr;
+    for (const std::int64_t length : lengths) {
+      const auto row = std::find_if(rows.begin(), rows.end(), [&](const PplRow& r) {
+        return r.method == c.method && r.factor == c.factor && r.length == length;
+      });
+      cells.push_back(row != rows.end() ? short_ppl(row->ppl) : "-");
+      if (row != rows.end()) last = &*row;
+    }
+    if (!gap) cells.push_back(last != nullptr ? short_ppl(last->last_ppl) : "-");
+    if (kl) cells.push_back(last != nullptr && last->kl >= 0 ? fmt::format("{:.4f}", last->kl) : "-");
+    if (last != nullptr) documents = std::max(documents, last->documents);
+    table.add(cells);
+  }
+  fmt::print("{}", table.text());
+  fmt::print("{} of {}, {} document{}\n",
+             gap ? "Perplexity of the last segment by distance" : "Perplexity of the first N tokens", run.info().model,
+             documents, documents == 1 ? "" : "s");
+  if (!options.output.empty()) fmt::print("next      mrrope compare {}\n", options.output);
+  return 0;
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+//
+// What a measurement leaves behind: a folder that can be continued, compared and reported.
+//
+//   run/run.json        RunInfo: what was measured, with what, on what
+//   run/records.jsonl   one Record per line, appended and synced as soon as it is known
+//
+//   Result<RunFolder> run = RunFolder::open("run", info);    // makes it, or continues it
+//   if (!run->find(key)) run->append(record);                // a killed process loses at most the item in flight
+//
+// A record is known by its key: a hash of everything that decides its value (model, plan, text, settings, protocol).
+// Asking for the same again costs nothing, asking for more adds to the folder.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mrrope/result.h"
+
+namespace mrrope {
+
+inline constexpr std::string_view kRecordSchema = "mrrope.record/1";
+inline constexpr std::string_view kRunSchema = "mrrope.run/1";
+
+// One scored item: a document under a plan. Sums, not means, so that records can be put together.
+struct Record {
+  std::string key;
+  std::string task;      // "ppl", "gap"
+  std::string method;    // as spelt, "mrrope-pro"
+  double factor = 1;     // S of the plan; 1 for "none"
+  std::string document;  // for people: a file's name
+  std::string document_hash;
+
+  // ppl: tokens in the text, and the sum of -ln p over the predicted tokens among the first `length`.
+  // gap: `length` is the distance. Ascending.
+  struct Point {
+    std::int64_t length = 0;
+    std::int64_t predicted = 0;  // how many tokens were predicted
+    double nll = 0;              // their sum, nats
+    bool operator==(const Point&) const = default;
+  };
+  std::vector<Point> points;
+  // ppl: sums over consecutive stretches of `bucket` tokens, for curves; the last may be shorter.
+  std::int64_t bucket = 0;
+  std::vector<double> bucket_nll;
+  // Against the unextended model, over the first `kl_tokens`: sum of KL(unextended || this), nats. 0 tokens: not asked.
+  std::int64_t kl_tokens = 0;
+  double kl = 0;
+
+  // What was really computed, read back from the engine: angular speeds of the first group of layers, and its scale.
+  std::vector<double> inv_freq;
+  double attention_scale = 1;
+  double seconds = 0;  // of the pass; not part of any result
+
+  bool operator==(const Record&) const = default;
+};
+
+std::string to_json(const Record& record);  // one line, no line break
+Result<Record> record_from_json(std::string_view text);
+
+// What produced a number. Everything a reader needs to repeat it.
+struct RunInfo {
+  std::string task;
+  std::string model;         // for people: a file's name
+  std::string model_hash;    // content_hash() of the file
+  std::string architecture;  // "llama"
+  std::int64_t context_trained = 0;
+  std::string engine;                                // "llama.cpp 0.5.0"
+  std::string version = {};                          // of mrrope
+  std::string machine = {};                          // processor and cores
+  std::string started = {};                          // UTC, ISO 8601
+  std::map<std::string, std::string> settings = {};  // by flag: {"cache-type-k": "f16"}
+  std::vector<std::string> command = {};
+
+  bool operator==(const RunInfo&) const = default;
+};
+std::string to_json(const RunInfo& info);
+Result<RunInfo> run_info_from_json(std::string_view text);
+
+class RunFolder {
+ public:
+  // Makes the folder, or continues one of the same task and model. Errors: a folder of another model or task, or one
+  // that another process is writing; a record that is damaged anywhere but in the last line. A damaged last line (a
+  // process was killed, a disk was full) is taken away; its item is simply missing.
+  static Result<RunFolder> open(const std::string& path, const RunInfo& info);
+  // To look at; nothing is changed on disk, a damaged last line is ignored.
+  static Result<RunFolder> read(const std::string& path);
+
+  [[nodiscard]] const RunInfo& info() const noexcept { return info_; }
+  [[nodiscard]] const std::vector<Record>& records() const noexcept { return records_; }
+  [[nodiscard]] const Record* find(std::string_view key) const;
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  // On disk when it returns. After an error (a full disk) the file holds what it held before.
+  [[nodiscard]] std::optional<Error> append(const Record& record);
+
+  RunFolder(RunFolder&&) noexcept;
+  RunFolder& operator=(RunFolder&&) noexcept;
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+  ~RunFolder();
+
+ private:
+  struct Log;  // the open file; none if only read
+  RunFolder();
+  [[nodiscard]] std::optional<Error> load();
+
+  std::string path_;
+  RunInfo info_;
+  std::vector<Record> records_;
+  std::map<std::string, std::size_t, std::less<>> by_key_;
+  std::uint64_t good_bytes_ = 0;  // of records.jsonl: up to the last complete line
+  std::unique_ptr<Log> log_;
+};
+
+// 128 bits as hex digits (XXH3).
+std::string content_hash(std::string_view bytes);
+// Of a file: all of it up to 1 GiB; beyond that its size, its first and last 64 MiB and 64 pieces of 1 MiB in between,
+// so that a model of 400 GB is known in a second.
+Result<std::string> content_hash_of_file(const std::string& path);
+
+}  // namespace mrrope

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "mrrope/perplexity.h"
+
+namespace mrrope {
+
+namespace {
+
+// The whole of a text up to this many bytes per token wanted is enough; more is read only if it was not.
+constexpr std::int64_t kBytesPerToken = 8;
+// A cut may split a word: tokens this near to it are not used.
+constexpr std::size_t kNearCut = 32;
+
+Result<std::vector<std::string>> files_of(std::span<const std::string> patterns) {
+  std::vector<std::string> files;
+  for (const std::string& pattern : patterns) {
+    glob_t found{};
+    const int status = ::glob(pattern.c_str(), GLOB_TILDE, nullptr, &found);
+    for (std::size_t i = 0; status == 0 && i < found.gl_pathc; ++i) {
+      if (std::filesystem::is_regular_file(found.gl_pathv[i])) files.emplace_back(found.gl_pathv[i]);
+    }
+    ::globfree(&found);
+    if (status != 0) return Error{ErrorCode::io, "no such file", pattern};
+  }
+  if (files.empty()) return Error{ErrorCode::io, "no text files there", patterns.empty() ? "" : patterns.front()};
+  return files;
+}
+
+Result<std::vector<Token>> first_tokens(const LlamaModel& model, const std::string& path, std::int64_t wanted) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return Error{ErrorCode::io, "cannot be read", path};
+  std::string text;
+  for (std::int64_t bytes = kBytesPerToken * wanted + 4096;; bytes *= 4) {
+    const std::size_t have = text.size();
+    text.resize(static_cast<std::size_t>(bytes));
+    stream.read(text.data() + have, static_cast<std::streamsize>(text.size() - have));
+    text.resize(have + static_cast<std::size_t>(stream.gcount()));
+    const bool all = stream.eof() || stream.fail();
+    Result<std::vector<Token>> tokens = model.tokenize(text, {.add_special = false, .parse_special = false});
+    if (!tokens) return tokens.error();
+    if (model.adds_bos() && model.bos()) tokens->insert(tokens->begin(), *model.bos());
+    if (!all) tokens->resize(tokens->size() - std::min(kNearCut, tokens->size()));
+    if (all || static_cast<std::int64_t>(tokens->size()) >= wanted) {
+      tokens->resize(static_cast<std::size_t>(std::min<std::int64_t>(wanted, std::ssize(*tokens))));
+      return tokens;
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::vector<Document>> load_documents(const LlamaModel& model, std::span<const std::string> patterns,
+                                             std::int64_t tokens) {
+  const Result<std::vector<std::string>> files = files_of(patterns);
+  if (!files) return files.error();
+  std::vector<Document> documents;
+  for (const std::string& path : *files) {
+    Result<std::vector<Token>> first = first_tokens(model, path, tokens);
+    if (!first) return Error{first.error().code, to_string(first.error()), path};
+    if (first->size() < 2) continue;
+    const std::string_view bytes(reinterpret_cast<const char*>(first->data()), first->size() * sizeof(Token));
+    documents.push_back({std::filesystem::path(path).filename().string(), content_hash(bytes), *std::move(first)});
+  }
+  if (documents.empty()) return Error{ErrorCode::invalid_argument, "the files hold no text", files->front()};
+  return documents;
+}
+
+}  // namespace mrrope

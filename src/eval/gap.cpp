@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "eval/log_softmax.h"
+#include "eval/passes.h"
+
+namespace mrrope {
+
+namespace {
+
+// A segment begins in the middle of a sentence; its first tokens are hard for every plan alike.
+constexpr std::size_t kUnscored = 8;
+constexpr std::size_t kSlice = 512;
+
+// Where windows of a document start, evenly spread; fewer if it is short.
+std::vector<std::size_t> windows_of(const Document& document, const GapOptions& options) {
+  const auto n = static_cast<std::size_t>(options.tokens);
+  std::vector<std::size_t> starts;
+  if (document.tokens.size() < n) return starts;
+  const std::size_t room = document.tokens.size() - n;
+  const auto count = std::min<std::size_t>(static_cast<std::size_t>(options.windows), room / n + 1);
+  for (std::size_t w = 0; w < count; ++w) starts.push_back(count > 1 ? room * w / (count - 1) : 0);
+  return starts;
+}
+
+std::vector<std::int32_t> positions_of(const GapOptions& options, std::int64_t gap) {
+  std::vector<std::int32_t> positions(static_cast<std::size_t>(options.tokens));
+  const std::int64_t segment = options.tokens / options.segments;
+  for (std::int64_t i = 0; i < options.tokens; ++i) {
+    const std::int64_t before = std::min<std::int64_t>(i / segment, options.segments - 1);
+    positions[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i + before * gap / (options.segments - 1));
+  }
+  return positions;
+}
+
+}  // namespace
+
+std::optional<Error> measure_gap(const LlamaModel& model, LlamaContext& context, std::span<const Document> documents,
+                                 std::span<const Candidate> candidates, const GapOptions& options, RunFolder& run,
+                                 const Control& control) {
+  if (options.segments < 2 || options.tokens / options.segments <= static_cast<std::int64_t>(kUnscored)) {
+    return Error{ErrorCode::invalid_argument, "expected at least two segments of more than 8 tokens", "--segments"};
+  }
+  if (options.gaps.empty() || options.gaps.back() + options.tokens > kMaxPosition) {
+    return Error{ErrorCode::invalid_argument, fmt::format("expected gaps up to {}", kMaxPosition - options.tokens),
+                 "--gaps"};
+  }
+  const std::size_t scored_from = static_cast<std::size_t>(options.tokens / options.segments * (options.segments - 1)) +
+                                  kUnscored - 1;  // the row that predicts the first scored token
+  std::int64_t total = 0;
+  for (const Document& d : documents) {
+    total += std::ssize(windows_of(d, options)) * options.tokens * std::ssize(options.gaps) * std::ssize(candidates);
+  }
+  eval::Meter meter(control, documents.size() * candidates.size(), total);
+  for (const Document& document : documents) {
+    const std::vector<std::size_t> starts = windows_of(document, options);
+    const std::int64_t cost = std::ssize(starts) * options.tokens * std::ssize(options.gaps);
+    for (const Candidate& candidate : candidates) {
+      std::string key = eval::record_key(run.info(), candidate, document,
+                                         {{"gaps", fmt::format("{}", fmt::join(options.gaps, ","))},
+                                          {"tokens", std::to_string(options.tokens)},
+                                          {"segments", std::to_string(options.segments)},
+                                          {"windows", std::to_string(options.windows)}});
+      if (starts.empty() || run.find(key) != nullptr) {
+        meter.skip(cost);
+        continue;
+      }
+      meter.start(fmt::format("{} x{:g}, {}", candidate.method, candidate.factor, document.name));
+      Record record = eval::start_record(std::move(key), "gap", candidate, document);
+      if (auto error = eval::apply(context, candidate)) return error;
+      const auto start = std::chrono::steady_clock::now();
+      for (const std::int64_t gap : options.gaps) {
+        const std::vector<std::int32_t> positions = positions_of(options, gap);
+        Record::Point point{.length = gap};
+        for (const std::size_t from : starts) {
+          if (meter.cancelled()) return eval::cancelled_error();
+          std::vector<Token> tokens(document.tokens.begin() + static_cast<std::ptrdiff_t>(from),
+                                    document.tokens.begin() + static_cast<std::ptrdiff_t>(from) + options.tokens);
+          if (model.adds_bos() && model.bos()) tokens.front() = *model.bos();
+          context.clear();
+          for (std::size_t at = 0; at < tokens.size(); at += kSlice) {
+            const std::size_t count = std::min(kSlice, tokens.size() - at);
+            const std::size_t logits_from = scored_from > at ? std::min(scored_from - at, count) : 0;
+            auto error =
+                context.decode(std::span(tokens).subspan(at, count),
+                               {.logits_from = logits_from, .positions = std::span(positions).subspan(at, count)},
+                               [&](std::size_t index, std::span<const float> row) {
+                                 if (at + index + 1 >= tokens.size()) return;
+                                 point.nll += eval::token_nll(row, static_cast<std::size_t>(tokens[at + index + 1]));
+                                 ++point.predicted;
+                               });
+            if (error) return error;
+            meter.advance(static_cast<std::int64_t>(count));
+          }
+        }
+        record.points.push_back(point);
+      }
+      record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      eval::note_rotation(context, record);
+      if (auto broken = eval::check_finite(record)) return broken;
+      if (auto failed = run.append(record)) return failed;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "eval/log_softmax.h"
+#include "eval/passes.h"
+
+namespace mrrope {
+
+namespace {
+
+using eval::Meter;
+
+// Between two looks at the cancel flag, and rows of the unextended model that are kept at a time.
+constexpr std::size_t kSlice = 512;
+constexpr std::size_t kKlSlice = 64;
+
+// The longest length a document reaches.
+std::int64_t reach(const Document& document, const PplOptions& options) {
+  const auto size = std::ssize(document.tokens);
+  if (options.chunks) return size / options.lengths.front() * options.lengths.front();
+  std::int64_t longest = 0;
+  for (const std::int64_t length : options.lengths) {
+    if (length <= size) longest = std::max(longest, length);
+  }
+  return longest;
+}
+
+// Sums -ln p of every token after the first.
+class Sums {
+ public:
+  Sums(std::span<const Token> tokens, const PplOptions& options) : tokens_(tokens), options_(options) {}
+
+  void row(std::size_t index, std::span<const float> logits) {
+    if (index + 1 >= tokens_.size()) return;
+    const double nll = eval::token_nll(logits, static_cast<std::size_t>(tokens_[index + 1]));
+    const std::size_t bucket = (index + 1) / static_cast<std::size_t>(kBucket);
+    if (buckets_.size() <= bucket) buckets_.resize(bucket + 1);
+    buckets_[bucket] += nll;
+    total_ += nll;
+    const auto seen = static_cast<std::int64_t>(index + 2);  // tokens of the prefix that ends with the predicted one
+    if (std::find(options_.lengths.begin(), options_.lengths.end(), seen) != options_.lengths.end()) {
+      points_.push_back({seen, seen - 1, total_});
+    }
+  }
+
+  void into(Record& record) const {
+    record.points = points_;
+    record.bucket = kBucket;
+    record.bucket_nll = buckets_;
+  }
+
+ private:
+  std::span<const Token> tokens_;
+  const PplOptions& options_;
+  double total_ = 0;
+  std::vector<double> buckets_;
+  std::vector<Record::Point> points_;
+};
+
+// The unextended model over the same tokens, a few rows at a time beside the pass that is compared with it.
+class Unextended {
+ public:
+  static Result<Unextended> create(const LlamaModel& model, std::int64_t tokens) {
+    Result<LlamaContext> context =
+        LlamaContext::create(model, {.ctx_size = tokens, .ubatch_size = static_cast<int>(kKlSlice)});
+    if (!context) return context.error();
+    return Unextended(*std::move(context), static_cast<std::size_t>(model.n_vocab()));
+  }
+
+  void restart() { context_.clear(); }
+
+  std::optional<Error> decode(std::span<const Token> tokens) {
+    rows_.clear();
+    return context_.decode(tokens, {.logits_from = 0}, [&](std::size_t /*index*/, std::span<const float> row) {
+      rows_.insert(rows_.end(), row.begin(), row.end());
+    });
+  }
+  [[nodiscard]] std::span<const float> row(std::size_t i) const {
+    return std::span(rows_).subspan(i * n_vocab_, n_vocab_);
+  }
+
+ private:
+  Unextended(LlamaContext context, std::size_t n_vocab) : context_(std::move(context)), n_vocab_(n_vocab) {}
+  LlamaContext context_;
+  std::size_t n_vocab_;
+  std::vector<float> rows_;
+};
+
+std::optional<Error> pass(LlamaContext& context, std::span<const Token> tokens, const PplOptions& options,
+                          Unextended* unextended, Meter& meter, Record& record) {
+  Sums sums(tokens, options);
+  const auto kl_tokens = static_cast<std::size_t>(std::min<std::int64_t>(options.kl_tokens, std::ssize(tokens)));
+  for (std::size_t at = 0; at < tokens.size();) {
+    if (meter.cancelled()) return eval::cancelled_error();
+    const bool compared = unextended != nullptr && at < kl_tokens;
+    const std::size_t count = compared ? std::min(kKlSlice, kl_tokens - at) : std::min(kSlice, tokens.size() - at);
+    const std::span<const Token> slice = tokens.subspan(at, count);
+    if (compared) {
+      if (auto error = unextended->decode(slice)) return error;
+    }
+    auto error = context.decode(slice, {.logits_from = 0}, [&](std::size_t index, std::span<const float> row) {
+      sums.row(at + index, row);
+      if (compared) record.kl += eval::kl_divergence(unextended->row(index), row);
+    });
+    if (error) return error;
+    at += count;
+    meter.advance(static_cast<std::int64_t>(count));
+  }
+  if (unextended != nullptr) record.kl_tokens = static_cast<std::int64_t>(kl_tokens);
+  sums.into(record);
+  return std::nullopt;
+}
+
+// tools/perplexity of llama.cpp: pieces of n tokens, BOS in the place of the first, rows n/2 … n-2 scored.
+std::optional<Error> chunk_pass(const LlamaModel& model, LlamaContext& context, std::span<const Token> tokens,
+                                const PplOptions& options, Meter& meter, Record& record) {
+  const auto n = static_cast<std::size_t>(options.lengths.front());
+  Record::Point point{.length = options.lengths.front()};
+  for (std::size_t at = 0; at + n <= tokens.size(); at += n) {
+    if (meter.cancelled()) return eval::cancelled_error();
+    std::vector<Token> piece(tokens.begin() + static_cast<std::ptrdiff_t>(at),
+                             tokens.begin() + static_cast<std::ptrdiff_t>(at + n));
+    if (model.adds_bos() && model.bos()) piece.front() = *model.bos();
+    context.clear();
+    auto error = context.decode(piece, {.logits_from = n / 2}, [&](std::size_t index, std::span<const float> row) {
+      if (index + 1 >= n) return;
+      point.nll += eval::token_nll(row, static_cast<std::size_t>(piece[index + 1]));
+      ++point.predicted;
+    });
+    if (error) return error;
+    meter.advance(static_cast<std::int64_t>(n));
+  }
+  record.points = {point};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Error> measure_ppl(const LlamaModel& model, LlamaContext& context, std::span<const Document> documents,
+                                 std::span<const Candidate> candidates, const PplOptions& options, RunFolder& run,
+                                 const Control& control) {
+  std::optional<Unextended> unextended;
+  if (options.kl_tokens > 0) {
+    Result<Unextended> made = Unextended::create(model, options.kl_tokens);
+    if (!made) return made.error();
+    unextended = *std::move(made);
+  }
+  std::int64_t total = 0;
+  for (const Document& document : documents) total += reach(document, options) * std::ssize(candidates);
+  Meter meter(control, documents.size() * candidates.size(), total);
+  for (const Document& document : documents) {
+    const std::int64_t length = reach(document, options);
+    for (const Candidate& candidate : candidates) {
+      std::string key = eval::record_key(run.info(), candidate, document,
+                                         {{"protocol", options.chunks ? "chunks" : "prefix"},
+                                          {"lengths", fmt::format("{}", fmt::join(options.lengths, ","))},
+                                          {"kl", std::to_string(options.kl_tokens)}});
+      if (length < 2 || run.find(key) != nullptr) {
+        meter.skip(length);
+        continue;
+      }
+      meter.start(fmt::format("{} x{:g}, {}", candidate.method, candidate.factor, document.name));
+      Record record = eval::start_record(std::move(key), "ppl", candidate, document);
+      if (auto error = eval::apply(context, candidate)) return error;
+      if (unextended) unextended->restart();
+      const auto start = std::chrono::steady_clock::now();
+      const std::span<const Token> tokens = std::span(document.tokens).first(static_cast<std::size_t>(length));
+      auto error = options.chunks ? chunk_pass(model, context, tokens, options, meter, record)
+                                  : pass(context, tokens, options, unextended ? &*unextended : nullptr, meter, record);
+      if (error) return error;
+      record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      eval::note_rotation(context, record);
+      if (auto broken = eval::check_finite(record)) return broken;
+      if (auto failed = run.append(record)) return failed;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace mrrope

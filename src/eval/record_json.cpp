@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include <limits>
+
+#include "base/json.h"
+#include "mrrope/records.h"
+
+namespace mrrope {
+
+namespace {
+
+using base::Json;
+using base::ObjectReader;
+
+constexpr std::int64_t kMost = std::int64_t{1} << 53;  // whole in a double
+
+template <class T, class Read>
+Result<T> read_object(std::string_view text, Read read) {
+  const Result<Json> json = base::parse_json(text);
+  if (!json) return json.error();
+  try {
+    ObjectReader object(*json, "");
+    T value = read(object);
+    object.finish();
+    return value;
+  } catch (const base::Rejected& rejected) {
+    return rejected.error;
+  }
+}
+
+void expect_schema(ObjectReader& object, std::string_view schema) {
+  if (object.text("schema") != schema) {
+    object.reject("schema", ErrorCode::unsupported, "expected " + std::string(schema));
+  }
+}
+
+}  // namespace
+
+std::string to_json(const Record& record) {
+  Json json{{"schema", kRecordSchema},
+            {"key", record.key},
+            {"task", record.task},
+            {"method", record.method},
+            {"factor", record.factor},
+            {"document", record.document},
+            {"document_hash", record.document_hash},
+            {"points", Json::array()},
+            {"bucket", record.bucket},
+            {"bucket_nll", record.bucket_nll},
+            {"kl_tokens", record.kl_tokens},
+            {"kl", record.kl},
+            {"inv_freq", record.inv_freq},
+            {"attention_scale", record.attention_scale},
+            {"seconds", record.seconds}};
+  for (const Record::Point& p : record.points) {
+    json["points"].push_back(Json{{"length", p.length}, {"predicted", p.predicted}, {"nll", p.nll}});
+  }
+  // Names come from files of any spelling
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<Record> record_from_json(std::string_view text) {
+  return read_object<Record>(text, [](ObjectReader& in) {
+    expect_schema(in, kRecordSchema);
+    Record r;
+    r.key = in.text("key");
+    r.task = in.text("task");
+    r.method = in.text("method");
+    r.factor = in.number("factor");
+    r.document = in.text("document");
+    r.document_hash = in.text("document_hash");
+    const Json& points = in.array("points");
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      ObjectReader point(points[i], in.path("points") + "[" + std::to_string(i) + "]");
+      r.points.push_back(
+          {point.integer("length", 0, kMost), point.integer("predicted", 0, kMost), point.number("nll")});
+      point.finish();
+    }
+    r.bucket = in.integer("bucket", 0, kMost);
+    r.bucket_nll = in.numbers("bucket_nll");
+    r.kl_tokens = in.integer("kl_tokens", 0, kMost);
+    r.kl = in.number("kl");
+    r.inv_freq = in.numbers("inv_freq");
+    r.attention_scale = in.number("attention_scale");
+    r.seconds = in.number("seconds");
+    return r;
+  });
+}
+
+std::string to_json(const RunInfo& info) {
+  Json settings = Json::object();
+  for (const auto& [flag, value] : info.settings) settings[flag] = value;
+  return base::write_json(Json{{"schema", kRunSchema},
+                               {"task", info.task},
+                               {"model", info.model},
+                               {"model_hash", info.model_hash},
+                               {"architecture", info.architecture},
+                               {"context_trained", info.context_trained},
+                               {"engine", info.engine},
+                               {"version", info.version},
+                               {"machine", info.machine},
+                               {"started", info.started},
+                               {"settings", settings},
+                               {"command", info.command}});
+}
+
+Result<RunInfo> run_info_from_json(std::string_view text) {
+  return read_object<RunInfo>(text, [](ObjectReader& in) {
+    expect_schema(in, kRunSchema);
+    RunInfo info;
+    info.task = in.text("task");
+    info.model = in.text("model");
+    info.model_hash = in.text("model_hash");
+    info.architecture = in.text("architecture");
+    info.context_trained = in.integer("context_trained", 0, kMost);
+    info.engine = in.text("engine");
+    info.version = in.text("version");
+    info.machine = in.text("machine");
+    info.started = in.text("started");
+    const Json& settings = in.any("settings");
+    if (!settings.is_object()) in.reject("settings", ErrorCode::malformed, "expected an object");
+    for (const auto& [flag, value] : settings.items()) {
+      if (!value.is_string()) in.reject("settings", ErrorCode::malformed, "expected texts");
+      info.settings[flag] = value.get<std::string>();
+    }
+    const Json& command = in.array("command");
+    for (const Json& word : command) {
+      if (!word.is_string()) in.reject("command", ErrorCode::malformed, "expected texts");
+      info.command.push_back(word.get<std::string>());
+    }
+    return info;
+  });
+}
+
+}  // namespace mrrope

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "mrrope/records.h"
+
+namespace mrrope {
+
+namespace {
+
+// Records are text; a folder larger than this is not one of ours.
+constexpr std::uint64_t kMaxRecords = std::uint64_t{4} << 30;
+constexpr std::uint64_t kMaxInfo = std::uint64_t{1} << 20;
+
+Result<std::string> read_all(const base::File& file, std::uint64_t most) {
+  const Result<std::uint64_t> size = file.size();
+  if (!size) return size.error();
+  if (*size > most) return Error{ErrorCode::malformed, "too large", file.path()};
+  std::string text(static_cast<std::size_t>(*size), '\0');
+  if (auto error = file.read_all_at(0, base::bytes_of(text))) return *error;
+  return text;
+}
+
+std::optional<Error> write_info(const std::string& path, const RunInfo& info) {
+  Result<base::PendingFile> pending = base::PendingFile::create(path, false);
+  if (!pending) return pending.error();
+  if (auto error = pending->file().write_at(0, base::bytes_of(std::string_view(to_json(info))))) return error;
+  return pending->commit();
+}
+
+// An empty file under its name; one that is there stays.
+std::optional<Error> make_log(const std::string& path) {
+  if (base::identity_of(path)) return std::nullopt;
+  Result<base::PendingFile> pending = base::PendingFile::create(path, false);
+  if (!pending) return pending.error();
+  return pending->commit();
+}
+
+}  // namespace
+
+struct RunFolder::Log {
+  base::File file;
+};
+
+RunFolder::RunFolder() = default;
+RunFolder::RunFolder(RunFolder&&) noexcept = default;
+RunFolder& RunFolder::operator=(RunFolder&&) noexcept = default;
+RunFolder::~RunFolder() = default;
+
+std::optional<Error> RunFolder::load() {
+  const Result<base::File> info_file = base::File::open(path_ + "/run.json", base::File::Access::read);
+  if (!info_file) return info_file.error();
+  const Result<std::string> info_text = read_all(*info_file, kMaxInfo);
+  if (!info_text) return info_text.error();
+  Result<RunInfo> info = run_info_from_json(*info_text);
+  if (!info) return Error{info.error().code, to_string(info.error()), info_file->path()};
+  info_ = *std::move(info);
+
+  const std::string log_path = path_ + "/records.jsonl";
+  if (!base::identity_of(log_path)) return std::nullopt;
+  const Result<base::File> log = base::File::open(log_path, base::File::Access::read);
+  if (!log) return log.error();
+  const Result<std::string> text = read_all(*log, kMaxRecords);
+  if (!text) return text.error();
+  std::size_t line = 1;
+  for (std::size_t at = 0; at < text->size(); ++line) {
+    const std::size_t end = text->find('\n', at);
+    const bool last = end == std::string::npos || end + 1 == text->size();
+    const Result<Record> record = end == std::string::npos
+                                      ? Result<Record>(Error{ErrorCode::malformed, "no end of line", ""})
+                                      : record_from_json(std::string_view(*text).substr(at, end - at));
+    if (!record) {
+      if (last) break;  // what a killed process or a full disk leaves
+      return Error{record.error().code, to_string(record.error()), fmt::format("{}:{}", log_path, line)};
+    }
+    if (by_key_.emplace(record->key, records_.size()).second) records_.push_back(*record);
+    at = end + 1;
+    good_bytes_ = at;
+  }
+  return std::nullopt;
+}
+
+Result<RunFolder> RunFolder::read(const std::string& path) {
+  RunFolder folder;
+  folder.path_ = path;
+  if (auto error = folder.load()) return *error;
+  return folder;
+}
+
+Result<RunFolder> RunFolder::open(const std::string& path, const RunInfo& info) {
+  RunFolder folder;
+  folder.path_ = path;
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return base::os_error("make the folder", path, errno);
+  if (!base::identity_of(path + "/run.json")) {
+    if (auto error = write_info(path + "/run.json", info)) return *error;
+  }
+  if (auto error = make_log(path + "/records.jsonl")) return *error;
+  Result<base::File> log = base::File::open(path + "/records.jsonl", base::File::Access::read_write);
+  if (!log) return log.error();
+  if (::flock(log->descriptor(), LOCK_EX | LOCK_NB) != 0) {
+    return Error{ErrorCode::io, "another process is measuring into this folder", path};
+  }
+  if (auto error = folder.load()) return *error;
+  if (folder.info_.task != info.task || folder.info_.model_hash != info.model_hash) {
+    return Error{ErrorCode::inconsistent,
+                 fmt::format("this folder holds {} of {}; take another one", folder.info_.task, folder.info_.model),
+                 path};
+  }
+  const Result<std::uint64_t> size = log->size();
+  if (!size) return size.error();
+  if (*size != folder.good_bytes_) {
+    if (auto error = log->resize(folder.good_bytes_)) return *error;
+  }
+  folder.log_ = std::make_unique<Log>(Log{*std::move(log)});
+  return folder;
+}
+
+const Record* RunFolder::find(std::string_view key) const {
+  const auto found = by_key_.find(key);
+  return found != by_key_.end() ? &records_[found->second] : nullptr;
+}
+
+std::optional<Error> RunFolder::append(const Record& record) {
+  if (!log_) return Error{ErrorCode::invalid_argument, "the folder was opened to be read", path_};
+  const std::string line = to_json(record) + "\n";
+  std::optional<Error> error = log_->file.write_at(good_bytes_, base::bytes_of(std::string_view(line)));
+  if (!error) error = log_->file.sync();
+  if (error) {
+    (void)log_->file.resize(good_bytes_);  // as it was; if even that fails, the next open takes the torn line away
+    return error;
+  }
+  good_bytes_ += line.size();
+  by_key_[record.key] = records_.size();
+  records_.push_back(record);
+  return std::nullopt;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#include "mrrope/statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <utility>
+
+namespace mrrope {
+
+namespace {
+
+// A document's -ln p per token over a range that ends at `length`.
+struct Mean {
+  double value = 0;
+  std::int64_t predicted = 0;
+};
+
+constexpr std::int64_t kLast = 2048;
+constexpr int kResamples = 10'000;
+constexpr std::size_t kBootstrapFrom = 6;
+
+const Record::Point* point_at(const Record& record, std::int64_t length) {
+  for (const Record::Point& p : record.points) {
+    if (p.length == length && p.predicted > 0) return &p;
+  }
+  return nullptr;
+}
+
+Mean over_all(const Record::Point& p) { return {p.nll / static_cast<double>(p.predicted), p.predicted}; }
+
+// Sums of the stretches that lie in (length - kLast, length]; token 0 is never predicted.
+std::optional<Mean> over_last(const Record& record, std::int64_t length) {
+  if (record.bucket <= 0 || length % record.bucket != 0) return std::nullopt;
+  const std::int64_t first = std::max<std::int64_t>(0, length - kLast) / record.bucket;
+  const std::int64_t end = length / record.bucket;
+  if (end > static_cast<std::int64_t>(record.bucket_nll.size())) return std::nullopt;
+  Mean mean;
+  for (std::int64_t b = first; b < end; ++b) {
+    mean.value += record.bucket_nll[static_cast<std::size_t>(b)];
+    mean.predicted += b == 0 ? record.bucket - 1 : record.bucket;
+  }
+  if (mean.predicted <= 0) return std::nullopt;
+  mean.value /= static_cast<double>(mean.predicted);
+  return mean;
+}
+
+// Means of the stretches up to `length`: what a single document can say about its own spread.
+std::vector<double> stretches(const Record& record, std::int64_t from, std::int64_t length) {
+  std::vector<double> means;
+  if (record.bucket <= 1) return means;
+  for (std::int64_t b = from / record.bucket; (b + 1) * record.bucket <= length; ++b) {
+    if (b >= static_cast<std::int64_t>(record.bucket_nll.size())) break;
+    means.push_back(record.bucket_nll[static_cast<std::size_t>(b)] /
+                    static_cast<double>(b == 0 ? record.bucket - 1 : record.bucket));
+  }
+  return means;
+}
+
+bool is(const Record& record, std::string_view method, double factor) {
+  return record.method == method && record.factor == factor;
+}
+
+std::vector<double> ranks(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> out(values.size());
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t j = i;
+    while (j < order.size() && values[order[j]] == values[order[i]]) ++j;
+    for (std::size_t k = i; k < j; ++k) out[order[k]] = (static_cast<double>(i + j) - 1) / 2;
+    i = j;
+  }
+  return out;
+}
+
+}  // namespace
+
+Estimate estimate(std::span<const double> values) {
+  Estimate out{.mean = 0, .stderr_mean = 0, .n = values.size()};
+  if (values.empty()) return out;
+  const auto n = static_cast<double>(values.size());
+  out.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  if (values.size() < 2) return out;
+  double squares = 0;
+  for (const double v : values) squares += (v - out.mean) * (v - out.mean);
+  out.stderr_mean = std::sqrt(squares / (n - 1) / n);
+  return out;
+}
+
+double student_t95(std::size_t freedom) {
+  // Two-sided 5 %: 1 to 30 degrees from the usual table, beyond that the Cornish-Fisher series.
+  static constexpr std::array<double, 30> table = {
+      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+      2.120,  2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
+  if (freedom == 0) return INFINITY;
+  if (freedom <= table.size()) return table[freedom - 1];
+  const auto n = static_cast<double>(freedom);
+  return 1.95996 + 2.3722 / n + 2.8225 / (n * n);
+}
+
+double rank_correlation(std::span<const double> a, std::span<const double> b) {
+  const std::vector<double> x = ranks(a);
+  const std::vector<double> y = ranks(b);
+  const double mean = (static_cast<double>(x.size()) - 1) / 2;
+  double xy = 0;
+  double xx = 0;
+  double yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mean) * (y[i] - mean);
+    xx += (x[i] - mean) * (x[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
+
+std::vector<PplRow> ppl_table(std::span<const Record> records) {
+  std::vector<PplRow> rows;
+  // Methods in the order they were measured
+  std::vector<std::pair<std::string, double>> plans;
+  std::vector<std::int64_t> lengths;
+  for (const Record& r : records) {
+    const std::pair plan(r.method, r.factor);
+    if (std::find(plans.begin(), plans.end(), plan) == plans.end()) plans.push_back(plan);
+    for (const Record::Point& p : r.points) lengths.push_back(p.length);
+  }
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+
+  for (const auto& [method, factor] : plans) {
+    for (const std::int64_t length : lengths) {
+      PplRow row{.method = method, .factor = factor, .length = length};
+      std::vector<double> means;
+      std::vector<double> last;
+      double kl = 0;
+      double kl_tokens = 0;
+      const Record* only = nullptr;
+      for (const Record& r : records) {
+        const Record::Point* p = is(r, method, factor) ? point_at(r, length) : nullptr;
+        if (p == nullptr) continue;
+        only = &r;
+        means.push_back(over_all(*p).value);
+        row.predicted += p->predicted;
+        if (const auto mean = over_last(r, length)) last.push_back(mean->value);
+        kl += r.kl;
+        kl_tokens += static_cast<double>(r.kl_tokens);
+      }
+      if (means.empty()) continue;
+      const Estimate nll = estimate(means);
+      row.documents = means.size();
+      row.ppl = std::exp(nll.mean);
+      const double spread = means.size() > 1 ? nll.stderr_mean : estimate(stretches(*only, 0, length)).stderr_mean;
+      row.stderr_ppl = row.ppl * spread;
+      row.last_ppl = last.size() == means.size() ? std::exp(estimate(last).mean) : row.ppl;
+      if (kl_tokens > 0) row.kl = kl / kl_tokens;
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+Comparison compare_ppl(std::span<const Record> records, std::string_view method_a, double factor_a,
+                       std::string_view method_b, double factor_b, std::int64_t length, bool last) {
+  Comparison out{.length = length};
+  std::vector<double> differences;
+  std::pair<const Record*, const Record*> only;
+  for (const Record& a : records) {
+    if (!is(a, method_a, factor_a) || point_at(a, length) == nullptr) continue;
+    for (const Record& b : records) {
+      if (!is(b, method_b, factor_b) || b.document_hash != a.document_hash || point_at(b, length) == nullptr) continue;
+      const auto mean_a = last ? over_last(a, length) : std::optional(over_all(*point_at(a, length)));
+      const auto mean_b = last ? over_last(b, length) : std::optional(over_all(*point_at(b, length)));
+      if (!mean_a || !mean_b || mean_a->predicted != mean_b->predicted) continue;
+      differences.push_back(mean_a->value - mean_b->value);
+      only = {&a, &b};
+      break;
+    }
+  }
+  out.documents = differences.size();
+  if (differences.empty()) return out;
+  if (differences.size() == 1) {
+    // One document: its stretches, in pairs
+    const std::int64_t from = last ? std::max<std::int64_t>(0, length - kLast) : 0;
+    const std::vector<double> a = stretches(*only.first, from, length);
+    const std::vector<double> b = stretches(*only.second, from, length);
+    const double whole = differences.front();
+    if (a.size() == b.size() && a.size() > 2) {
+      differences.clear();
+      for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
+    }
+    const Estimate d = estimate(differences);
+    const double half = d.n > 1 ? student_t95(d.n - 1) * d.stderr_mean : INFINITY;
+    out.ratio = std::exp(whole);
+    out.ratio_low = std::exp(whole - half);
+    out.ratio_high = std::exp(whole + half);
+  } else {
+    const Estimate d = estimate(differences);
+    double low = d.mean - student_t95(d.n - 1) * d.stderr_mean;
+    double high = d.mean + student_t95(d.n - 1) * d.stderr_mean;
+    if (d.n >= kBootstrapFrom) {
+      std::mt19937_64 random(20260101);
+      std::vector<double> means;
+      means.reserve(kResamples);
+      for (int i = 0; i < kResamples; ++i) {
+        double sum = 0;
+        for (std::size_t k = 0; k < d.n; ++k) sum += differences[random() % d.n];  // modulo: bias below 2^-50
+        means.push_back(sum / static_cast<double>(d.n));
+      }
+      std::sort(means.begin(), means.end());
+      low = means[kResamples / 40];
+      high = means[kResamples - 1 - kResamples / 40];
+    }
+    out.ratio = std::exp(d.mean);
+    out.ratio_low = std::exp(low);
+    out.ratio_high = std::exp(high);
+  }
+  out.differs = differences.size() >= 3 && (out.ratio_high < 1 || out.ratio_low > 1);
+  return out;
+}
+
+std::string Comparison::verdict() const {
+  if (documents == 0) return "nothing to compare";
+  const double half = 50 * (ratio_high - ratio_low);
+  const double percent = 100 * (ratio - 1);
+  if (!std::isfinite(half)) return fmt::format("{:+.1f} %, one value only", percent);
+  if (!differs) return fmt::format("no difference ({:+.1f} ± {:.1f} %)", percent, half);
+  return fmt::format("{:.1f} ± {:.1f} % {}", std::fabs(percent), half, percent < 0 ? "lower" : "higher");
+}
+
+}  // namespace mrrope

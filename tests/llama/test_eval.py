@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""`mrrope eval` on a small trained model: the same numbers as an independent implementation, whatever happens on the way.
+
+    $(tools/engine_env gguf) -m pytest -q tests/llama/test_eval.py      (MRROPE_BIN: the program, default build/release/mrrope)
+"""
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+try:
+    import gguf
+    import numpy as np
+except ImportError as error:
+    reason = f"this python lacks what the tests with llama.cpp need ({error}); see tools/engine_env gguf"
+    if os.environ.get("MRROPE_REQUIRE_ENGINES") == "1":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import harness  # noqa: E402  pylint: disable=wrong-import-position
+import tiny_llama  # noqa: E402  pylint: disable=wrong-import-position
+
+MRROPE = os.environ.get("MRROPE_BIN", str(harness.ROOT / "build" / "release" / "mrrope"))
+MODEL = harness.ROOT / "tests" / "models" / "tiny-512.gguf"
+# A public text of this repository, long enough for 8192 bytes of a byte-level model
+TEXT = harness.ROOT / "docs" / "theory.md"
+
+
+def evaluate(*arguments, model=MODEL, text=TEXT, task="ppl"):
+    command = [MRROPE, "eval", task, "-m", model, "-f", text, *arguments, "--json"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["schema"], report["task"]) == ("mrrope.eval/1", task)
+    return {(row["method"], row["length"]): row for row in report["results"]}
+
+
+def table(method, factor=16):
+    done = subprocess.run([MRROPE, "plan", MODEL, "--factor", str(factor), "--method", method, "--json"], capture_output=True, text=True, check=True)
+    plan = json.loads(done.stdout)
+    return np.array(plan["inv_freq"]), plan["attention_scale"]
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory):
+    """The same weights as float32: what llama.cpp computes then differs from numpy by rounding only."""
+    path = tmp_path_factory.mktemp("exact") / "f32.gguf"
+    harness.run(harness.llama_bin("llama-quantize"), "--allow-requantize", MODEL, path, "F32")
+    return path
+
+
+@pytest.fixture(scope="module")
+def reference(exact):
+    return tiny_llama.TinyLlama(exact)
+
+
+def tokens(count):
+    """BOS and bytes: the vocabulary of the model."""
+    reader = gguf.GGUFReader(MODEL)
+    bos = int(reader.fields["tokenizer.ggml.bos_token_id"].parts[-1][0])
+    names = [bytes(reader.fields["tokenizer.ggml.tokens"].parts[i]).decode() for i in reader.fields["tokenizer.ggml.tokens"].data]
+    ids = {int(name[3:5], 16): i for i, name in enumerate(names) if re.fullmatch("<0x[0-9A-F]{2}>", name)}
+    return np.array([bos] + [ids[b] for b in TEXT.read_bytes()[: count - 1]])
+
+
+@pytest.mark.parametrize("method", ["none", "yarn", "mrrope-pro"])
+def test_perplexity_is_that_of_an_independent_implementation(method, exact, reference):
+    found = evaluate("--factor", 16, "--methods", method, "--lengths", "256,1k", "-fa", "off", "-ctk", "f32", "-ctv", "f32", model=exact)
+    inv_freq, scale = (None, 1.0) if method == "none" else table(method)
+    nll = reference.nll(tokens(1024), inv_freq, scale)
+    for length in (256, 1024):
+        expected = nll[: length - 1].mean()
+        assert math.log(found[method, length]["ppl"]) == pytest.approx(expected, rel=1e-4)
+    assert found[method, 1024]["predicted"] == 1023
+
+
+def test_a_gap_is_what_the_rotation_sees(exact, reference):
+    found = evaluate("--factor", 16, "--methods", "mrrope-pro", "--gaps", "0,1000", "--tokens", 512, "--windows", 1, "-fa", "off",
+                     "-ctk", "f32", "-ctv", "f32", model=exact, task="gap")
+    inv_freq, scale = table("mrrope-pro")
+    for gap in (0, 1000):
+        positions = np.arange(512) + np.where(np.arange(512) >= 256, gap, 0)
+        nll = reference.nll(tokens(512), inv_freq, scale, positions)
+        assert math.log(found["mrrope-pro", gap]["ppl"]) == pytest.approx(nll[256 + 8 - 1:].mean(), rel=1e-4)
+
+
+def test_a_model_that_knows_nothing_costs_its_vocabulary(tmp_path):
+    """All embeddings zero, so all logits are equal."""
+    path = tmp_path / "uniform.gguf"
+    shutil.copy(MODEL, path)
+    reader = gguf.GGUFReader(path, "r+")
+    tensors = {t.name: t for t in reader.tensors}
+    tensors.get("output.weight", tensors["token_embd.weight"]).data[:] = 0
+    vocabulary = len(reader.fields["tokenizer.ggml.tokens"].data)
+    reader.data.flush()
+    del reader, tensors
+    assert evaluate("--factor", 1, "--methods", "none", "--lengths", 512, model=path)["none", 512]["ppl"] == pytest.approx(vocabulary, rel=1e-6)
+
+
+def test_llama_perplexitys_way_of_counting_gives_its_number():
+    done = subprocess.run([harness.llama_bin("llama-perplexity"), "-m", MODEL, "-f", TEXT, "-c", "512", "-b", "512", "-fa", "on"],
+                          capture_output=True, text=True, check=True)
+    printed = re.search(r"Final estimate: PPL = ([0-9.]+)", done.stdout + done.stderr)
+    ours = evaluate("--factor", 1, "--methods", "none", "--lengths", 512, "--protocol", "llama-perplexity", "-fa", "on")
+    assert f"{ours['none', 512]['ppl']:.4f}" == printed.group(1)
+
+
+def test_extended_file_and_plan_give_the_same_number(tmp_path):
+    subprocess.run([MRROPE, "extend", MODEL, "--factor", "16", "--method", "mrrope-uni", "-o", tmp_path / "x.gguf"], capture_output=True, check=True)
+    baked = evaluate("--factor", 1, "--methods", "none", "--lengths", "2k", model=tmp_path / "x.gguf")["none", 2048]
+    injected = evaluate("--factor", 16, "--methods", "mrrope-uni", "--lengths", "2k")["mrrope-uni", 2048]
+    assert baked["ppl"] == injected["ppl"]
+
+
+def test_short_prompts_pay_nothing_without_a_plan_and_something_with_one():
+    found = evaluate("--factor", 16, "--methods", "none,mrrope-pro", "--lengths", 512, "--kl", 512)
+    assert found["none", 512]["kl"] == pytest.approx(0, abs=1e-5)
+    assert found["mrrope-pro", 512]["kl"] > 1e-3
+
+
+# ---- faults ------------------------------------------------------------------------------------------------------------
+
+RUN = ["--factor", "4,16", "--methods", "none,linear,ntk,yarn,mrrope-uni,mrrope-pro", "--lengths", "256,512"]
+
+
+def start(folder):
+    command = [MRROPE, "eval", "ppl", "-m", MODEL, "-f", TEXT, TEXT.with_name("architecture.md"), *RUN, "-o", folder]
+    return subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def results(folder):
+    command = [MRROPE, "eval", "ppl", "-m", MODEL, "-f", TEXT, TEXT.with_name("architecture.md"), *RUN, "-o", folder, "--json"]
+    return json.loads(subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout)["results"]
+
+
+def test_fifty_kills_do_not_change_the_table(tmp_path):
+    whole = results(tmp_path / "whole")
+    seconds = time.monotonic()
+    results(tmp_path / "whole")  # nothing left to do
+    seconds = time.monotonic() - seconds
+    chance, kills, folder = random.Random(1), 0, tmp_path / "0"
+    while kills < 50:
+        process = start(folder)
+        time.sleep(chance.uniform(0, 3 * seconds + 0.5))
+        process.kill()
+        ended = process.wait()
+        kills += ended == -signal.SIGKILL
+        if ended == 0:
+            assert results(folder) == whole
+            folder = tmp_path / str(kills)
+    assert results(folder) == whole
+
+
+def test_an_interrupt_keeps_what_is_finished(tmp_path):
+    process = start(tmp_path / "run")
+    records = tmp_path / "run" / "records.jsonl"
+    while not (records.exists() and records.stat().st_size):
+        time.sleep(0.01)
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+    assert b"goes on where it stopped" in process.stderr.read()
+    assert all(json.loads(line) for line in records.read_text().splitlines())
+
+
+def test_a_damaged_last_line_is_measured_again(tmp_path):
+    whole = results(tmp_path / "run")
+    records = tmp_path / "run" / "records.jsonl"
+    records.write_bytes(records.read_bytes()[:-40])
+    assert results(tmp_path / "run") == whole
