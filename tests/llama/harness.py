@@ -82,19 +82,20 @@ def llama_bin(name):
 
 
 @functools.cache
-def logits_program():
+def program(name):
+    """A program of this folder: llama_logits, bare_decode."""
     def make(folder):
         run("cmake", "-S", HERE, "-B", folder, f"-DCMAKE_PREFIX_PATH={llama_prefix()}")
         run("cmake", "--build", folder)
 
-    name = f"llama_logits-{key(llama_prefix().name, HERE / 'logits.cpp', HERE / 'CMakeLists.txt')}"
-    return cached(name, make) / "llama_logits"
+    sources = [*sorted(HERE.glob("*.cpp")), HERE / "CMakeLists.txt"]
+    return cached(f"llama_programs-{key(llama_prefix().name, *sources)}", make) / name
 
 
 def call_logits_program(*arguments):
     """The JSON it prints. Threads that wait do not spin: with other work on the machine that costs a second a call."""
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive", "GGML_NO_BACKTRACE": "1"}
-    command = [logits_program(), *map(str, arguments)]
+    command = [program("llama_logits"), *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if result.returncode != 0:
         raise Refused(result.stderr or f"exit status {result.returncode}")
