@@ -97,16 +97,13 @@ int run_gap(const GapCommand& options, const std::vector<std::string>& command) 
 
 }  // namespace
 
-void add_eval(CLI::App& program, Action& action, const std::vector<std::string>& words) {
-  CLI::App* eval = program.add_subcommand("eval", "measure plans on a real model and text\n");
-  eval->require_subcommand(1);
-
+void add_ppl(CLI::App& program, Action& action, const std::vector<std::string>& words) {
   auto ppl = std::make_shared<PplCommand>();
-  CLI::App* command = eval->add_subcommand("ppl",
-                                           "perplexity at every length, one pass per method\n"
-                                           "\n"
-                                           "  mrrope eval ppl -m model.gguf -f 'texts/*' --factor 4 \\\n"
-                                           "      --lengths 8k,16k,32k -o run\n");
+  CLI::App* command = program.add_subcommand("ppl",
+                                             "perplexity at every length, one pass per method\n"
+                                             "\n"
+                                             "  mrrope eval ppl -m model.gguf -f 'texts/*' --factor 4 \\\n"
+                                             "      --lengths 8k,16k,32k -o run\n");
   add_eval_options(*command, ppl->eval);
   command->add_option("--lengths", ppl->lengths, "tokens of text: 8k,16k,32k")->required()->type_name("LIST");
   command
@@ -118,12 +115,15 @@ void add_eval(CLI::App& program, Action& action, const std::vector<std::string>&
       ->check(CLI::IsMember({"prefix", "llama-perplexity"}))
       ->type_name("NAME");
   command->callback([ppl, &action, words] { action = [ppl, words] { return run_ppl(*ppl, words); }; });
+}
 
+void add_gap(CLI::App& program, Action& action, const std::vector<std::string>& words) {
   auto gap = std::make_shared<GapCommand>();
-  command = eval->add_subcommand("gap",
-                                 "long distances without long texts\n"
-                                 "\n"
-                                 "  mrrope eval gap -m model.gguf -f text.txt --factor 4 --gaps 0,8k,16k,32k\n");
+  CLI::App* command =
+      program.add_subcommand("gap",
+                             "long distances without long texts\n"
+                             "\n"
+                             "  mrrope eval gap -m model.gguf -f text.txt --factor 4 --gaps 0,8k,16k,32k\n");
   add_eval_options(*command, gap->eval);
   command->add_option("--gaps", gap->gaps, "how much further the last segment seems: 0,8k,32k")
       ->required()

@@ -33,23 +33,23 @@ Result<Plan> plan_of_file(const ExtendOptions& options, const RopeSpec& spec) {
 
 Result<Plan> plan_of(const ExtendOptions& options, const RopeSpec& spec) {
   if (!options.plan.empty()) return plan_of_file(options, spec);
-  const Result<Model> model = load_model(options.model);
-  if (!model) return model.error();
+  Model model{.spec = spec, .context_target = 0, .plan = std::nullopt, .source = options.model.file};
+  const Result<std::int64_t> target = target_of(options.model, model);
+  if (!target) return target.error();
   std::optional<Method> method;
   if (!options.method.empty()) {
     const Result<Method> parsed = parse_method(options.method);
     if (!parsed) return Error{parsed.error().code, to_string(parsed.error()), "--method"};
     method = *parsed;
   }
-  Result<Plan> plan =
-      method ? make_plan(model->spec, model->context_target, *method) : recommend(model->spec, model->context_target);
+  Result<Plan> plan = method ? make_plan(spec, *target, *method) : recommend(spec, *target);
   if (!plan) return Error{plan.error().code, to_string(plan.error()), method ? "--method" : "-c"};
   if (plan->factor <= 1 && !method) {
     return Error{ErrorCode::invalid_argument,
                  fmt::format("the model already reaches {} tokens; there is nothing to extend", plan->context_target),
                  "-c"};
   }
-  plan->source = model->source;
+  plan->source = options.model.file;
   return plan;
 }
 

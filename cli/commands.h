@@ -24,7 +24,8 @@ void add_doctor(CLI::App& program, Action& action);
 void add_diff(CLI::App& program, Action& action);
 void add_analyze(CLI::App& program, Action& action);
 // `words`: the command line, for the record.
-void add_eval(CLI::App& program, Action& action, const std::vector<std::string>& words);
+void add_ppl(CLI::App& program, Action& action, const std::vector<std::string>& words);
+void add_gap(CLI::App& program, Action& action, const std::vector<std::string>& words);
 void add_compare(CLI::App& program, Action& action);
 void add_methods(CLI::App& program, Action& action);
 

@@ -162,7 +162,9 @@ int extend_gguf(const ExtendOptions& options, const ModelFile& model, const Plan
 
   const Result<GgufEdits> edits = with_provenance(delivery->gguf, *model.gguf(), plan);
   if (!edits) return fail(edits.error());
-  report.changes(rows_of(*model.gguf(), *edits));
+  std::vector<ExtendReport::Change> rows = rows_of(*model.gguf(), *edits);
+  rows.push_back({"mrrope.padding", "-", "(filler, if blocks need it)"});
+  report.changes(std::move(rows));
   ExtendOptions where = options;
   if (options.dry_run && options.output.empty() && !options.in_place) where.output = "FILE of -o";
   const Result<std::string> written = write(where, *model.gguf(), *edits);

@@ -47,7 +47,8 @@ std::optional<Error> load_file(const std::string& path, Model& model) {
   return std::nullopt;
 }
 
-// The target: -c, else --factor, else the plan file's own.
+}  // namespace
+
 Result<std::int64_t> target_of(const ModelOptions& options, const Model& model) {
   if (!options.context.empty() && !options.factor.empty()) {
     return Error{ErrorCode::invalid_argument, "give either -c or --factor, not both", ""};
@@ -70,8 +71,6 @@ Result<std::int64_t> target_of(const ModelOptions& options, const Model& model) 
                            format_context(4 * model.spec.context_trained)),
                "-c"};
 }
-
-}  // namespace
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
   auto* file = command.add_option(

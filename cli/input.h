@@ -31,6 +31,9 @@ struct Model {
   std::string source;
 };
 
+// The length wanted: -c, else --factor, else the plan file's own.
+Result<std::int64_t> target_of(const ModelOptions& options, const Model& model);
+
 // Errors carry the flag in `where`.
 Result<Model> load_model(const ModelOptions& options);
 

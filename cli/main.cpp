@@ -1,28 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdio>
+#include <cerrno>
 #include <exception>
-#include <memory>
+#include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "base/text.h"
-#include "cli/commands.h"
+#include "cli/program.h"
 #include "cli/terminal.h"
-#include "mrrope/version.h"
 
 namespace mrrope::cli {
-
-int fail(const Error& error) {
-  print_error(to_string(error));
-  const bool usage = error.where.starts_with('-') || error.where == "MODEL" ||
-                     (error.where.empty() && error.code == ErrorCode::invalid_argument);
-  return usage ? 2 : 1;
-}
 
 namespace {
 
@@ -37,56 +25,21 @@ constexpr const char* kDescription =
     "\n"
     "Instead of a .gguf: a Hugging Face folder, or --spec dim=128,base=1e4,ctx=4k.\n";
 
-// Help without CLI11's noise: a command is one line in the list, an option shows its value's name and nothing else.
-class Help : public CLI::Formatter {
- public:
-  std::string make_subcommand(const CLI::App* command) const override {
-    const std::string text = command->get_description();
-    return fmt::format("  {:<10} {}\n", command->get_name(), text.substr(0, text.find('\n')));
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    if (option->get_type_size() == 0 || option->get_positional()) return "";
-    const std::string type = option->get_type_name();
-    return " " + type.substr(0, type.find(':'));  // without the names of its checks
-  }
-};
-
-// CLI11 says "The following argument was not expected"; people want to know what would have been right.
-int unknown_command(const std::vector<std::string>& names, std::string_view word) {
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string_view guess = base::nearest(word, views);
-  print_error(
-      fmt::format("unknown command \"{}\"{}", word, guess.empty() ? "" : fmt::format("; did you mean {}?", guess)),
-      "commands: " + base::join(views));
-  return 2;
-}
-
-// llama.cpp has short names of several letters, which CLI11 does not know.
-std::vector<std::string> with_long_names(int argc, char** argv) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names = {{{"-ub", "--ubatch-size"},
-                                                                                   {"-fa", "--flash-attn"},
-                                                                                   {"-ctk", "--cache-type-k"},
-                                                                                   {"-ctv", "--cache-type-v"},
-                                                                                   {"-ngl", "--n-gpu-layers"},
-                                                                                   {"-ts", "--tensor-split"}}};
-  std::vector<std::string> words;
-  for (int i = argc - 1; i > 0; --i) {  // CLI11 takes them from the back
-    const auto* known = std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.first == argv[i]; });
-    words.emplace_back(known != names.end() ? known->second : std::string_view(argv[i]));
-  }
-  return words;
+// Measuring lives in a program of its own beside this one, so that everything else starts without llama.cpp.
+int run_eval(char** argv) {
+  std::error_code status;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", status);
+  const std::string program = (self.parent_path() / "mrrope-eval").string();
+  ::execv(program.c_str(), argv + 1);
+  print_error(errno == ENOENT ? "this mrrope was built without llama.cpp, or mrrope-eval is not beside it"
+                              : "mrrope-eval could not be started",
+              "tools/llama_cpp builds llama.cpp; then cmake --preset release && cmake --build --preset release");
+  return 1;
 }
 
 int run(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "eval") return run_eval(argv);
   CLI::App program(kDescription, "mrrope");
-  program.set_version_flag("--version", "mrrope " MRROPE_VERSION);
-  program.require_subcommand(1);
-  const auto help = std::make_shared<Help>();
-  help->column_width(24);
-  help->label("SUBCOMMAND", "COMMAND");
-  program.formatter(help);
-  program.get_help_ptr()->description("this text");
-  program.get_version_ptr()->description("the version");
   Action action;
   add_inspect(program, action);
   add_plan(program, action);
@@ -94,38 +47,10 @@ int run(int argc, char** argv) {
   add_doctor(program, action);
   add_diff(program, action);
   add_analyze(program, action);
-  add_eval(program, action, std::vector<std::string>(argv, argv + argc));
+  program.add_subcommand("eval", "measure plans on a real model and text");
   add_compare(program, action);
   add_methods(program, action);
-
-  std::vector<std::string> names;
-  for (CLI::App* command : program.get_subcommands({})) {
-    command->group("Commands");
-    command->get_help_ptr()->description("this text");
-    names.push_back(command->get_name());
-  }
-  if (argc < 2) {
-    fmt::print("{}", program.help());
-    return 2;
-  }
-  const std::string_view first = argv[1];
-  if (!first.starts_with('-') && std::find(names.begin(), names.end(), first) == names.end()) {
-    return unknown_command(names, first);
-  }
-  try {
-    program.parse(with_long_names(argc, argv));
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
-    print_error(error.what(), fmt::format("mrrope {}--help", first.starts_with('-') ? "" : std::string(first) + " "));
-    return 2;
-  }
-  const int status = action();
-  // Output that could not be written (a full disk, a closed pipe) is a failure, not a success with a short file.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    print_error("could not write the output");
-    return 1;
-  }
-  return status;
+  return run_program(program, action, argc, argv);
 }
 
 }  // namespace

@@ -9,6 +9,9 @@ install(DIRECTORY include/mrrope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} PATTERN
 install(EXPORT mrrope-targets NAMESPACE mrrope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
 if(MRROPE_BUILD_CLI)
   install(TARGETS mrrope_cli)
+  if(TARGET mrrope_eval_cli)
+    install(TARGETS mrrope_eval_cli)
+  endif()
 endif()
 
 configure_package_config_file(cmake/mrrope-config.cmake.in ${PROJECT_BINARY_DIR}/mrrope-config.cmake

@@ -5,7 +5,7 @@
 //   mrrope.version   the version that wrote the file
 //   mrrope.plan      the plan, as a plan file (docs/plan-file.md)
 //   mrrope.undo      the values that were there before, as JSON
-//   mrrope.padding   filler of a header that was changed in place
+//   mrrope.padding   filler, so that tensor data keeps its place within a block of the file system
 //
 // Unknown keys are ignored by every reader of GGUF.
 #pragma once

@@ -268,6 +268,20 @@ Result<Edited> apply_edits(const GgufFile& file, const GgufEdits& edits) {
   return now;
 }
 
+void fit_header(Edited& now, std::uint64_t anchor, std::uint64_t unit) {
+  GgufFile& file = now.file;
+  const std::uint64_t natural = file.data_offset;
+  std::uint64_t end = anchor % unit + (natural - std::min(natural, anchor % unit) + unit - 1) / unit * unit;
+  if (end == natural && !now.note) return;
+  std::string text = now.note ? to_text(*now.note) : std::string();
+  const std::uint64_t least = unpadded_header_size(file) + 8 + kPaddingKey.size() + 4 + 8 + text.size();
+  while (end < least) end += unit;
+  text.resize(text.size() + static_cast<std::size_t>(end - least), ' ');
+  file.entries.push_back({std::string(kPaddingKey), GgufValue::text(text)});
+  file.data_offset = end;
+  file.file_size += end - natural;
+}
+
 }  // namespace formats
 
 Result<GgufFile> edited(const GgufFile& file, const GgufEdits& edits) {

@@ -34,4 +34,8 @@ struct Edited {
 // Without edits the file comes back as it is, padding key included.
 Result<Edited> apply_edits(const GgufFile& file, const GgufEdits& edits);
 
+// Lets the header end at `anchor` plus a multiple of `unit`, the least that holds it, by means of the padding key. That
+// it is the least makes undoing exact: the old header gets its old end back.
+void fit_header(Edited& now, std::uint64_t anchor, std::uint64_t unit);
+
 }  // namespace mrrope::formats

@@ -34,22 +34,6 @@ namespace formats {
 
 namespace {
 
-// Lets the header end at `anchor` plus a multiple of `unit`, the least that holds it, by means of the padding key. That
-// it is the least makes undoing exact: the old header gets its old end back.
-void fit(Edited& now, std::uint64_t anchor, std::uint64_t unit) {
-  GgufFile& file = now.file;
-  const std::uint64_t natural = file.data_offset;
-  std::uint64_t end = anchor % unit + (natural - std::min(natural, anchor % unit) + unit - 1) / unit * unit;
-  if (end == natural && !now.note) return;
-  std::string text = now.note ? to_text(*now.note) : std::string();
-  const std::uint64_t least = unpadded_header_size(file) + 8 + kPaddingKey.size() + 4 + 8 + text.size();
-  while (end < least) end += unit;
-  text.resize(text.size() + static_cast<std::size_t>(end - least), ' ');
-  file.entries.push_back({std::string(kPaddingKey), GgufValue::text(text)});
-  file.data_offset = end;
-  file.file_size += end - natural;
-}
-
 Result<Edited> plan(const GgufModel& model, const GgufEdits& edits, const base::File& file) {
   const GgufFile& old = model.head();
   if (auto error = check_shards(model, edits)) return *error;
@@ -62,9 +46,9 @@ Result<Edited> plan(const GgufModel& model, const GgufEdits& edits, const base::
   const Result<std::uint64_t> block = file.block_size();
   if (!block) return block.error();
   if (now->kept > 0) {
-    fit(*now, old.data_offset, std::max(*block, old.alignment));
+    fit_header(*now, old.data_offset, std::max(*block, old.alignment));
   } else if (now->note) {
-    fit(*now, 0, old.alignment);  // nothing has to stay where it is, but the note needs its key
+    fit_header(*now, 0, old.alignment);  // nothing has to stay where it is, but the note needs its key
   }
   if (now->file.data_offset > kMaxGgufHeader) {
     return Error{ErrorCode::unsupported, "the edited header would be larger than we can read back", old.path};

@@ -70,6 +70,20 @@ std::optional<Error> write_shard(const GgufFile& old, const Edited& now, std::sp
   return write_values(out, now.file, tensors);
 }
 
+// Data that keeps its place within a block can be shared with the source where the file system does that, and is copied
+// faster where it does not. Only in files that carry our keys anyway: anybody else gets exactly the edits asked for.
+std::optional<Error> keep_alignment(const GgufFile& old, const GgufEdits& edits, const base::File& target,
+                                    Edited& now) {
+  const bool ours = std::any_of(edits.changes.begin(), edits.changes.end(),
+                                [](const GgufEdits::Change& c) { return c.value && c.key.starts_with("mrrope."); });
+  if (!ours || now.kept == 0) return std::nullopt;
+  const Result<std::uint64_t> block = target.block_size();
+  if (!block) return block.error();
+  fit_header(now, old.data_offset, std::max(*block, old.alignment));
+  if (now.file.data_offset <= kMaxGgufHeader) return std::nullopt;
+  return Error{ErrorCode::unsupported, "the edited header would be larger than we can read back", old.path};
+}
+
 std::optional<Error> write_model(const GgufModel& model, const GgufEdits& edits, const std::string& target,
                                  const WriteOptions& options) {
   const Result<std::vector<std::string>> targets = target_paths(model, target);
@@ -85,6 +99,9 @@ std::optional<Error> write_model(const GgufModel& model, const GgufEdits& edits,
     if (!now) return now.error();
     Result<base::PendingFile> file = base::PendingFile::create((*targets)[i], options.overwrite);
     if (!file) return file.error();
+    if (i == 0) {
+      if (auto error = keep_alignment(model.head(), edits, file->file(), *now)) return error;
+    }
     total += now->kept;
     edited.push_back(std::move(*now));
     pending.push_back(std::move(*file));

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// mrrope-eval: what `mrrope eval` starts.
+#include <exception>
+
+#include "cli/program.h"
+#include "cli/terminal.h"
+
+int main(int argc, char** argv) {
+  using namespace mrrope::cli;
+  try {
+    CLI::App program(
+        "Measures plans on a real model and text, with llama.cpp.\n"
+        "\n"
+        "  mrrope eval ppl -m model.gguf -f 'texts/*' --factor 4 --lengths 8k,32k -o run\n"
+        "  mrrope eval gap -m model.gguf -f text.txt --factor 4 --gaps 0,8k,32k\n",
+        "mrrope eval");
+    Action action;
+    add_ppl(program, action, {argv, argv + argc});
+    add_gap(program, action, {argv, argv + argc});
+    return run_program(program, action, argc, argv);
+  } catch (const std::exception& error) {
+    print_error(error.what());
+    return 1;
+  }
+}
