@@ -9,6 +9,6 @@
 namespace mrrope::targets {
 
 // For one engine; nullptr: for as many as possible ("universal"). Domain: plan.spec is that of the config.
-Result<Delivery> hf_deliver(const HfEngine* engine, const Plan& plan, const HfConfig& config);
+Result<Delivery> hf_deliver(const HfEngine* engine, const Plan& plan, const HfConfig& given);
 
 }  // namespace mrrope::targets
