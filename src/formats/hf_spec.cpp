@@ -23,6 +23,7 @@ constexpr std::string_view kFull = "full_attention";
 
 // An object per kind of layer, as opposed to the parameters themselves.
 bool is_nested(const Json& parameters, const std::vector<std::string>& kinds) {
+  // NOLINTNEXTLINE(readability-use-anyofallof): items() is no range
   for (const auto& [key, value] : parameters.items()) {
     if (!value.is_object()) continue;
     if (key.find("attention") != std::string::npos || std::find(kinds.begin(), kinds.end(), key) != kinds.end()) {

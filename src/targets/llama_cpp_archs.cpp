@@ -14,8 +14,8 @@ namespace {
 
 using enum Factors;
 
+// NOLINTNEXTLINE(modernize-avoid-c-arrays): sorted data, size follows
 constexpr Architecture kArchitectures[] = {
-    // NOLINT(modernize-avoid-c-arrays): sorted data, size follows
     {"afmoe", refused},
     {"apertus", freqs_or_lists},
     {"arcee", freqs},
