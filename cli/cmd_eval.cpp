@@ -3,8 +3,10 @@
 // mrrope eval: what the plans are worth on the user's own model and text.
 #include <fmt/format.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/eval.h"
@@ -29,6 +31,33 @@ struct GapCommand {
   int windows = 4;
 };
 
+using Documents = std::vector<Document>;
+using Candidates = std::vector<Candidate>;
+
+// What is left of a command once its flags are understood.
+struct Task {
+  std::string name;
+  std::int64_t document_tokens = 0;   // of each text
+  std::int64_t ctx_size = 0;          // of the context
+  std::vector<std::int64_t> columns;  // of the table
+  std::function<std::optional<Error>(Session&, LlamaContext&, const Documents&, const Candidates&)> measure;
+};
+
+int run_task(const EvalOptions& options, const std::vector<std::string>& command, const Task& task) {
+  const Result<Candidates> candidates = candidates_of(options);
+  if (!candidates) return fail(candidates.error());
+  Result<Session> session = start_session(options, task.name, command);
+  if (!session) return fail(session.error());
+  const Result<Documents> documents = load_documents(session->model, options.texts, task.document_tokens);
+  if (!documents) return fail(documents.error());
+  ContextOptions context_options = options.context;
+  context_options.ctx_size = task.ctx_size;
+  Result<LlamaContext> context = LlamaContext::create(session->model, context_options);
+  if (!context) return fail(context.error());
+  if (const auto error = task.measure(*session, *context, *documents, *candidates)) return ended(*error, options);
+  return print_results(options, session->run, *candidates, task.columns);
+}
+
 int run_ppl(const PplCommand& options, const std::vector<std::string>& command) {
   PplOptions ppl;
   const Result<std::vector<std::int64_t>> lengths = parse_lengths(options.lengths, "--lengths");
@@ -40,33 +69,27 @@ int run_ppl(const PplCommand& options, const std::vector<std::string>& command) 
                  ppl.chunks ? "llama-perplexity knows one length at a time" : "expected lengths of at least 2 tokens",
                  "--lengths"});
   }
+  const std::int64_t longest = ppl.lengths.back();
   if (!options.kl.empty()) {
     const Result<std::int64_t> kl = parse_context(options.kl);
     if (!kl) return fail({kl.error().code, to_string(kl.error()), "--kl"});
-    ppl.kl_tokens = std::min(*kl, ppl.lengths.back());
+    ppl.kl_tokens = std::min(*kl, longest);
   }
-  const Result<std::vector<Candidate>> candidates = candidates_of(options.eval);
-  if (!candidates) return fail(candidates.error());
-  Result<Session> session = start_session(options.eval, "ppl", command);
-  if (!session) return fail(session.error());
-  const std::int64_t tokens = ppl.chunks ? std::int64_t{1} << 24 : ppl.lengths.back();
-  const Result<std::vector<Document>> documents = load_documents(session->model, options.eval.texts, tokens);
-  if (!documents) return fail(documents.error());
-  for (const Document& document : *documents) {
-    if (std::ssize(document.tokens) < ppl.lengths.back()) {
-      fmt::print(stderr, "{}: {} tokens, shorter than {}; it counts at lengths it reaches\n", document.name,
-                 document.tokens.size(), ppl.lengths.back());
-    }
-  }
-  ContextOptions context_options = options.eval.context;
-  context_options.ctx_size = ppl.lengths.back();
-  Result<LlamaContext> context = LlamaContext::create(session->model, context_options);
-  if (!context) return fail(context.error());
-  if (const auto error =
-          measure_ppl(session->model, *context, *documents, *candidates, ppl, session->run, make_control())) {
-    return ended(*error, options.eval);
-  }
-  return print_results(options.eval, session->run, *candidates, ppl.lengths);
+  return run_task(options.eval, command,
+                  {.name = "ppl",
+                   .document_tokens = ppl.chunks ? std::int64_t{1} << 24 : longest,
+                   .ctx_size = longest,
+                   .columns = ppl.lengths,
+                   .measure = [&](Session& session, LlamaContext& context, const Documents& documents,
+                                  const Candidates& candidates) {
+                     for (const Document& document : documents) {
+                       if (std::ssize(document.tokens) >= longest) continue;
+                       fmt::print(stderr, "{}: {} tokens, shorter than {}; it counts at lengths it reaches\n",
+                                  document.name, document.tokens.size(), longest);
+                     }
+                     return measure_ppl(session.model, context, documents, candidates, ppl, session.run,
+                                        make_control());
+                   }});
 }
 
 int run_gap(const GapCommand& options, const std::vector<std::string>& command) {
@@ -77,22 +100,16 @@ int run_gap(const GapCommand& options, const std::vector<std::string>& command) 
   const Result<std::int64_t> tokens = parse_context(options.tokens);
   if (!tokens) return fail({tokens.error().code, to_string(tokens.error()), "--tokens"});
   gap.tokens = *tokens;
-  const Result<std::vector<Candidate>> candidates = candidates_of(options.eval);
-  if (!candidates) return fail(candidates.error());
-  Result<Session> session = start_session(options.eval, "gap", command);
-  if (!session) return fail(session.error());
-  const Result<std::vector<Document>> documents =
-      load_documents(session->model, options.eval.texts, gap.tokens * std::max(1, gap.windows) * 4);
-  if (!documents) return fail(documents.error());
-  ContextOptions context_options = options.eval.context;
-  context_options.ctx_size = gap.tokens;
-  Result<LlamaContext> context = LlamaContext::create(session->model, context_options);
-  if (!context) return fail(context.error());
-  if (const auto error =
-          measure_gap(session->model, *context, *documents, *candidates, gap, session->run, make_control())) {
-    return ended(*error, options.eval);
-  }
-  return print_results(options.eval, session->run, *candidates, gap.gaps);
+  return run_task(options.eval, command,
+                  {.name = "gap",
+                   .document_tokens = gap.tokens * std::max(1, gap.windows) * 4,
+                   .ctx_size = gap.tokens,
+                   .columns = gap.gaps,
+                   .measure = [&](Session& session, LlamaContext& context, const Documents& documents,
+                                  const Candidates& candidates) {
+                     return measure_gap(session.model, context, documents, candidates, gap, session.run,
+                                        make_control());
+                   }});
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "cli/eval.h"
 
 #include <fmt/format.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>

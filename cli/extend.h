@@ -56,6 +56,10 @@ class ExtendReport {
   std::optional<double> difference_;
 };
 
+// Reads what was written and asks what the engine will do with it: the largest difference of an angular speed to the
+// plan. Errors: it is more than float32 leaves of a table.
+Result<double> read_back(const std::string& path, const std::string& engine, const Plan& plan);
+
 // The exit status.
 int extend_gguf(const ExtendOptions& options, const ModelFile& model, const Plan& plan);
 int undo_gguf(const ExtendOptions& options, const ModelFile& model);

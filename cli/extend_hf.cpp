@@ -3,7 +3,6 @@
 // A plan into a Hugging Face folder: its config.json, or a second folder with links to the weights.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -19,9 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Json;
-
-// What transformers' float32 leaves of a table, and whole numbers of an attention scale (targets.h).
-constexpr double kVerified = 1e-6;
 
 std::string folder_of(const ModelFile& model) {
   const fs::path parent = fs::path(model.path).parent_path();
@@ -71,23 +67,6 @@ std::vector<std::string> service_notes(const std::vector<Service>& services, con
   return notes;
 }
 
-// Reads the written file and asks what the engine will do with it.
-Result<double> difference_to(const Plan& plan, const std::string& path, const std::string& engine) {
-  const Result<ModelFile> written = read_model(path);
-  if (!written) return written.error();
-  const Result<Effective> now = effective(engine, *written, plan.context_target);
-  if (!now) return now.error();
-  double difference = now->loads && now->groups.size() == plan.groups.size() ? 0 : 1;
-  for (std::size_t g = 0; g < plan.groups.size() && g < now->groups.size(); ++g) {
-    difference = std::max(difference, table_difference(now->groups[g].inv_freq, plan.groups[g].inv_freq));
-  }
-  if (difference > kVerified) {
-    return Error{ErrorCode::inconsistent,
-                 fmt::format("read back, the file differs from the plan by {:.2g}", difference), path};
-  }
-  return difference;
-}
-
 std::optional<Error> wrong_flags(const ExtendOptions& options) {
   if (options.sidecar) {
     return Error{ErrorCode::invalid_argument,
@@ -122,7 +101,7 @@ int extend_hf(const ExtendOptions& options, const ModelFile& model, const Plan& 
   report.wrote((fs::path(target) / "config.json").string(), options.dry_run);
   if (!options.dry_run) {
     const Result<double> difference =
-        difference_to(plan, target, options.target.empty() ? "transformers5" : options.target);
+        read_back(target, options.target.empty() ? "transformers5" : options.target, plan);
     if (!difference) return fail(difference.error());
     report.verified(*difference);
   }

@@ -2,21 +2,34 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/extend.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "targets/deviation.h"
 
 namespace mrrope::cli {
 
 namespace {
 
-std::string with_path(std::string text, const std::string& path) {
-  const std::size_t at = text.find("{}");
-  if (at != std::string::npos) text.replace(at, 2, path);
-  return text;
-}
+// float32 factors stand between a plan and the file, and nothing else.
+constexpr double kVerified = 1e-6;
 
 }  // namespace
+
+Result<double> read_back(const std::string& path, const std::string& engine, const Plan& plan) {
+  const Result<ModelFile> written = read_model(path);
+  if (!written) return written.error();
+  const Result<Effective> now = effective(engine, *written, plan.context_target);
+  if (!now) return now.error();
+  const bool comparable = now->loads && now->groups.size() == plan.groups.size();
+  const double difference = comparable ? targets::deviation(*now, plan).table : 1;
+  if (difference > kVerified) {
+    return Error{ErrorCode::inconsistent,
+                 fmt::format("read back, the file differs from the plan by {:.2g}", difference), path};
+  }
+  return difference;
+}
 
 void ExtendReport::plan(const Plan& plan, const Delivery& delivery) {
   method_ = spell(plan.method);
@@ -55,7 +68,7 @@ void ExtendReport::end(const std::vector<std::string>& notes, const std::vector<
                        const std::string& path) {
   if (!json_) {
     for (const std::string& note : notes) fmt::print("note      {}\n", wrap(note, 70, 10));
-    for (const std::string& command : commands) fmt::print("run       {}\n", with_path(command, path));
+    for (const std::string& command : commands) fmt::print("run       {}\n", base::replaced(command, "{}", path));
     return;
   }
   base::Json json{{"schema", "mrrope.extend/1"},
@@ -73,7 +86,7 @@ void ExtendReport::end(const std::vector<std::string>& notes, const std::vector<
   for (const Change& c : changes_) {
     json["changes"].push_back(base::Json{{"name", c.name}, {"before", c.before}, {"after", c.after}});
   }
-  for (const std::string& command : commands) json["commands"].push_back(with_path(command, path));
+  for (const std::string& command : commands) json["commands"].push_back(base::replaced(command, "{}", path));
   fmt::print("{}\n", base::write_json(json));
 }
 

@@ -245,4 +245,22 @@ std::optional<Error> PendingFile::commit() {
   return sync_folder_of(target_);
 }
 
+Result<std::string> read_file(const std::string& path, std::uint64_t most) {
+  const Result<File> file = File::open(path, File::Access::read);
+  if (!file) return file.error();
+  const Result<std::uint64_t> size = file->size();
+  if (!size) return size.error();
+  if (*size > most) return Error{ErrorCode::malformed, "too large", path};
+  std::string text(static_cast<std::size_t>(*size), '\0');
+  if (auto error = file->read_all_at(0, bytes_of(text))) return *error;
+  return text;
+}
+
+std::optional<Error> write_file(const std::string& path, std::string_view text, bool overwrite) {
+  Result<PendingFile> pending = PendingFile::create(path, overwrite);
+  if (!pending) return pending.error();
+  if (auto error = pending->file().write_at(0, bytes_of(text))) return error;
+  return pending->commit();
+}
+
 }  // namespace mrrope::base

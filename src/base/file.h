@@ -104,6 +104,12 @@ class PendingFile {
   bool overwrite_ = false;
 };
 
+// The whole of a file. Errors: larger than `most` bytes, and what File::open finds.
+Result<std::string> read_file(const std::string& path, std::uint64_t most);
+
+// A file with this content, complete and on the disk, or none: PendingFile for a text.
+std::optional<Error> write_file(const std::string& path, std::string_view text, bool overwrite);
+
 inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
   return std::as_bytes(std::span(text.data(), text.size()));
 }

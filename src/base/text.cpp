@@ -46,6 +46,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
   if (word.size() > 64) return {};  // nobody mistypes a name that long; keeps the cost bounded
   std::string_view best;

@@ -16,6 +16,9 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 // "a, b, c".
 std::string join(std::span<const std::string_view> parts, std::string_view separator = ", ");
 
+// `text` with the first `from` replaced by `to`; as it is where there is none.
+std::string replaced(std::string text, std::string_view from, std::string_view to);
+
 // The candidate a person most probably meant: smallest edit distance, at most a third of the word, rounded up; empty if
 // none is near.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);

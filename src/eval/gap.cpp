@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "eval/log_softmax.h"
 #include "eval/passes.h"
@@ -36,6 +35,27 @@ std::vector<std::int32_t> positions_of(const GapOptions& options, std::int64_t g
   return positions;
 }
 
+// -ln p of the last segment of one window, added to the point.
+std::optional<Error> score_window(LlamaContext& context, std::span<const Token> tokens,
+                                  std::span<const std::int32_t> positions, std::size_t scored_from, eval::Meter& meter,
+                                  Record::Point& point) {
+  context.clear();
+  for (std::size_t at = 0; at < tokens.size(); at += kSlice) {
+    const std::size_t count = std::min(kSlice, tokens.size() - at);
+    const std::size_t logits_from = scored_from > at ? std::min(scored_from - at, count) : 0;
+    auto error = context.decode(tokens.subspan(at, count),
+                                {.logits_from = logits_from, .positions = positions.subspan(at, count)},
+                                [&](std::size_t index, std::span<const float> row) {
+                                  if (at + index + 1 >= tokens.size()) return;
+                                  point.nll += eval::token_nll(row, static_cast<std::size_t>(tokens[at + index + 1]));
+                                  ++point.predicted;
+                                });
+    if (error) return error;
+    meter.advance(static_cast<std::int64_t>(count));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Error> measure_gap(const LlamaModel& model, LlamaContext& context, std::span<const Document> documents,
@@ -50,61 +70,32 @@ std::optional<Error> measure_gap(const LlamaModel& model, LlamaContext& context,
   }
   const std::size_t scored_from = static_cast<std::size_t>(options.tokens / options.segments * (options.segments - 1)) +
                                   kUnscored - 1;  // the row that predicts the first scored token
-  std::int64_t total = 0;
-  for (const Document& d : documents) {
-    total += std::ssize(windows_of(d, options)) * options.tokens * std::ssize(options.gaps) * std::ssize(candidates);
-  }
-  eval::Meter meter(control, documents.size() * candidates.size(), total);
-  for (const Document& document : documents) {
-    const std::vector<std::size_t> starts = windows_of(document, options);
-    const std::int64_t cost = std::ssize(starts) * options.tokens * std::ssize(options.gaps);
-    for (const Candidate& candidate : candidates) {
-      std::string key = eval::record_key(run.info(), candidate, document,
-                                         {{"gaps", fmt::format("{}", fmt::join(options.gaps, ","))},
-                                          {"tokens", std::to_string(options.tokens)},
-                                          {"segments", std::to_string(options.segments)},
-                                          {"windows", std::to_string(options.windows)}});
-      if (starts.empty() || run.find(key) != nullptr) {
-        meter.skip(cost);
-        continue;
-      }
-      meter.start(fmt::format("{} x{:g}, {}", candidate.method, candidate.factor, document.name));
-      Record record = eval::start_record(std::move(key), "gap", candidate, document);
-      if (auto error = eval::apply(context, candidate)) return error;
-      const auto start = std::chrono::steady_clock::now();
-      for (const std::int64_t gap : options.gaps) {
-        const std::vector<std::int32_t> positions = positions_of(options, gap);
-        Record::Point point{.length = gap};
-        for (const std::size_t from : starts) {
-          if (meter.cancelled()) return eval::cancelled_error();
-          std::vector<Token> tokens(document.tokens.begin() + static_cast<std::ptrdiff_t>(from),
-                                    document.tokens.begin() + static_cast<std::ptrdiff_t>(from) + options.tokens);
-          if (model.adds_bos() && model.bos()) tokens.front() = *model.bos();
-          context.clear();
-          for (std::size_t at = 0; at < tokens.size(); at += kSlice) {
-            const std::size_t count = std::min(kSlice, tokens.size() - at);
-            const std::size_t logits_from = scored_from > at ? std::min(scored_from - at, count) : 0;
-            auto error =
-                context.decode(std::span(tokens).subspan(at, count),
-                               {.logits_from = logits_from, .positions = std::span(positions).subspan(at, count)},
-                               [&](std::size_t index, std::span<const float> row) {
-                                 if (at + index + 1 >= tokens.size()) return;
-                                 point.nll += eval::token_nll(row, static_cast<std::size_t>(tokens[at + index + 1]));
-                                 ++point.predicted;
-                               });
-            if (error) return error;
-            meter.advance(static_cast<std::int64_t>(count));
+  const eval::Pass pass{
+      .task = "gap",
+      .settings = {{"gaps", fmt::format("{}", fmt::join(options.gaps, ","))},
+                   {"tokens", std::to_string(options.tokens)},
+                   {"segments", std::to_string(options.segments)},
+                   {"windows", std::to_string(options.windows)}},
+      .tokens =
+          [&](const Document& document) {
+            return std::ssize(windows_of(document, options)) * options.tokens * std::ssize(options.gaps);
+          },
+      .run = [&](const Document& document, eval::Meter& meter, Record& record) -> std::optional<Error> {
+        for (const std::int64_t gap : options.gaps) {
+          const std::vector<std::int32_t> positions = positions_of(options, gap);
+          Record::Point point{.length = gap};
+          for (const std::size_t from : windows_of(document, options)) {
+            if (meter.cancelled()) return eval::cancelled_error();
+            const auto first = document.tokens.begin() + static_cast<std::ptrdiff_t>(from);
+            std::vector<Token> tokens(first, first + options.tokens);
+            if (model.adds_bos() && model.bos()) tokens.front() = *model.bos();
+            if (auto error = score_window(context, tokens, positions, scored_from, meter, point)) return error;
           }
+          record.points.push_back(point);
         }
-        record.points.push_back(point);
-      }
-      record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      eval::note_rotation(context, record);
-      if (auto broken = eval::check_finite(record)) return broken;
-      if (auto failed = run.append(record)) return failed;
-    }
-  }
-  return std::nullopt;
+        return std::nullopt;
+      }};
+  return eval::run_passes(context, documents, candidates, pass, run, control);
 }
 
 }  // namespace mrrope

@@ -51,48 +51,49 @@ float largest(const float* x, std::size_t n) {
   return numbers ? most : std::numeric_limits<float>::quiet_NaN();
 }
 
-double sum_exp(const float* x, std::size_t n, float shift) {
+// exp(x - shift); of less than -104 it is 0 in float32, and Exp wants finite arguments.
+template <class D, class V>
+V shifted_exp(D d, V x, float shift) {
+  return hn::Exp(d, hn::Max(hn::Sub(x, hn::Set(d, shift)), hn::Set(d, -104.0F)));
+}
+
+// The sum over i of term(i, part), which adds a vector of terms, and of tail(i) for what fills no vector. Short sums in
+// float32, then double: 16 terms lose at most 16 * 2^-24 of their size.
+template <class Term, class Tail>
+double sum_terms(std::size_t n, Term term, Tail tail) {
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);
-  const auto s = hn::Set(d, shift);
-  // exp of less than this is 0 in float32, and Exp wants finite arguments
-  const auto floor = hn::Set(d, -104.0F);
   double total = 0;
   std::size_t i = 0;
-  // Short float sums of numbers below 1, then double: 16 terms lose at most 16 * 2^-24 relative
   while (i + lanes <= n) {
     auto part = hn::Zero(d);
-    for (int k = 0; k < 16 && i + lanes <= n; ++k, i += lanes) {
-      part = hn::Add(part, hn::Exp(d, hn::Max(hn::Sub(hn::LoadU(d, x + i), s), floor)));
-    }
+    for (int k = 0; k < 16 && i + lanes <= n; ++k, i += lanes) part = term(i, part);
     total += sum_in_double(d, part);
   }
-  for (; i < n; ++i) total += std::exp(static_cast<double>(x[i]) - static_cast<double>(shift));
+  for (; i < n; ++i) total += tail(i);
   return total;
+}
+
+double sum_exp(const float* x, std::size_t n, float shift) {
+  const hn::ScalableTag<float> d;
+  return sum_terms(
+      n, [=](std::size_t i, auto part) HWY_ATTR { return hn::Add(part, shifted_exp(d, hn::LoadU(d, x + i), shift)); },
+      [=](std::size_t i) { return std::exp(static_cast<double>(x[i]) - static_cast<double>(shift)); });
 }
 
 // sum exp(p - shift) * (p - q)
 double weighted_difference(const float* p, const float* q, std::size_t n, float shift) {
   const hn::ScalableTag<float> d;
-  const std::size_t lanes = hn::Lanes(d);
-  const auto s = hn::Set(d, shift);
-  const auto floor = hn::Set(d, -104.0F);
-  double total = 0;
-  std::size_t i = 0;
-  while (i + lanes <= n) {
-    auto part = hn::Zero(d);
-    for (int k = 0; k < 16 && i + lanes <= n; ++k, i += lanes) {
-      const auto a = hn::LoadU(d, p + i);
-      const auto weight = hn::Exp(d, hn::Max(hn::Sub(a, s), floor));
-      part = hn::MulAdd(weight, hn::Sub(a, hn::LoadU(d, q + i)), part);
-    }
-    total += sum_in_double(d, part);
-  }
-  for (; i < n; ++i) {
-    total += std::exp(static_cast<double>(p[i]) - static_cast<double>(shift)) *
-             (static_cast<double>(p[i]) - static_cast<double>(q[i]));
-  }
-  return total;
+  return sum_terms(
+      n,
+      [=](std::size_t i, auto part) HWY_ATTR {
+        const auto a = hn::LoadU(d, p + i);
+        return hn::MulAdd(shifted_exp(d, a, shift), hn::Sub(a, hn::LoadU(d, q + i)), part);
+      },
+      [=](std::size_t i) {
+        return std::exp(static_cast<double>(p[i]) - static_cast<double>(shift)) *
+               (static_cast<double>(p[i]) - static_cast<double>(q[i]));
+      });
 }
 
 }  // namespace mrrope::eval::HWY_NAMESPACE

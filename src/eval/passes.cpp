@@ -9,7 +9,10 @@
 
 namespace mrrope::eval {
 
-std::string record_key(const RunInfo& info, const Candidate& candidate, const Document& document, Settings settings) {
+namespace {
+
+// Two records are the same measurement if these agree.
+std::string record_key(const RunInfo& info, const Candidate& candidate, const Document& document, const Pass& pass) {
   std::string text = fmt::format("{}\n{}\n{}\n{}\n", MRROPE_VERSION, info.task, info.model_hash, document.hash);
   if (candidate.plan) {
     Plan plan = *candidate.plan;
@@ -18,19 +21,8 @@ std::string record_key(const RunInfo& info, const Candidate& candidate, const Do
     text += to_json(plan);
   }
   for (const auto& [flag, value] : info.settings) text += fmt::format("{}={}\n", flag, value);
-  for (const auto& [name, value] : settings) text += fmt::format("{}={}\n", name, value);
+  for (const auto& [name, value] : pass.settings) text += fmt::format("{}={}\n", name, value);
   return content_hash(text);
-}
-
-Record start_record(std::string key, std::string task, const Candidate& candidate, const Document& document) {
-  Record record;
-  record.key = std::move(key);
-  record.task = std::move(task);
-  record.method = candidate.method;
-  record.factor = candidate.factor;
-  record.document = document.name;
-  record.document_hash = document.hash;
-  return record;
 }
 
 std::optional<Error> apply(LlamaContext& context, const Candidate& candidate) {
@@ -39,13 +31,7 @@ std::optional<Error> apply(LlamaContext& context, const Candidate& candidate) {
   return std::nullopt;
 }
 
-void note_rotation(const LlamaContext& context, Record& record) {
-  const std::vector<Rotation> rotations = context.rotation();
-  if (rotations.empty()) return;
-  record.inv_freq = rotations.front().inv_freq;
-  record.attention_scale = rotations.front().attention_scale;
-}
-
+// A logit that is not a number means that the model broke down, most likely an overflow in float16.
 std::optional<Error> check_finite(const Record& record) {
   for (const Record::Point& point : record.points) {
     if (!std::isfinite(point.nll)) {
@@ -58,6 +44,8 @@ std::optional<Error> check_finite(const Record& record) {
   }
   return std::nullopt;
 }
+
+}  // namespace
 
 Meter::Meter(const Control& control, std::size_t items, std::int64_t tokens_total)
     : control_(control), last_(std::chrono::steady_clock::now()) {
@@ -85,5 +73,41 @@ void Meter::skip(std::int64_t tokens) {
 }
 
 bool Meter::cancelled() const { return control_.cancel != nullptr && control_.cancel->load(); }
+
+std::optional<Error> run_passes(LlamaContext& context, std::span<const Document> documents,
+                                std::span<const Candidate> candidates, const Pass& pass, RunFolder& run,
+                                const Control& control) {
+  std::int64_t total = 0;
+  for (const Document& document : documents) total += pass.tokens(document) * std::ssize(candidates);
+  Meter meter(control, documents.size() * candidates.size(), total);
+  for (const Document& document : documents) {
+    const std::int64_t tokens = pass.tokens(document);
+    for (const Candidate& candidate : candidates) {
+      Record record;
+      record.key = record_key(run.info(), candidate, document, pass);
+      if (tokens == 0 || run.find(record.key) != nullptr) {
+        meter.skip(tokens);
+        continue;
+      }
+      record.task = pass.task;
+      record.method = candidate.method;
+      record.factor = candidate.factor;
+      record.document = document.name;
+      record.document_hash = document.hash;
+      meter.start(fmt::format("{} x{:g}, {}", candidate.method, candidate.factor, document.name));
+      if (auto error = apply(context, candidate)) return error;
+      const auto start = std::chrono::steady_clock::now();
+      if (auto error = pass.run(document, meter, record)) return error;
+      record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      if (const std::vector<Rotation> rotations = context.rotation(); !rotations.empty()) {
+        record.inv_freq = rotations.front().inv_freq;
+        record.attention_scale = rotations.front().attention_scale;
+      }
+      if (auto broken = check_finite(record)) return broken;
+      if (auto failed = run.append(record)) return failed;
+    }
+  }
+  return std::nullopt;
+}
 
 }  // namespace mrrope::eval

@@ -1,31 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// What passes over documents have in common: their keys, their progress, a candidate in the context.
+// What all measurements have in common: passes of candidates over documents, into a run folder.
 #pragma once
 
 #include <chrono>
-#include <initializer_list>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "mrrope/perplexity.h"
 
 namespace mrrope::eval {
-
-// Two records are the same measurement if these agree; the value is what decides them.
-using Settings = std::initializer_list<std::pair<std::string_view, std::string>>;
-std::string record_key(const RunInfo& info, const Candidate& candidate, const Document& document, Settings settings);
-
-// An empty record of this candidate and document.
-Record start_record(std::string key, std::string task, const Candidate& candidate, const Document& document);
-
-std::optional<Error> apply(LlamaContext& context, const Candidate& candidate);
-
-// Puts what the engine really did into the record.
-void note_rotation(const LlamaContext& context, Record& record);
-
-// A non-finite sum means that the model broke down (an overflow in float16, most likely): an error, not a number.
-std::optional<Error> check_finite(const Record& record);
 
 // Counts tokens over all passes and tells whoever listens, five times a second.
 class Meter {
@@ -42,6 +29,23 @@ class Meter {
   Progress progress_;
   std::chrono::steady_clock::time_point last_;
 };
+
+// One kind of pass.
+struct Pass {
+  std::string task;
+  // With the model, the plan, the text and the settings of the run, what decides the value of a record.
+  std::vector<std::pair<std::string_view, std::string>> settings;
+  // What a pass over this document computes; 0: nothing to do.
+  std::function<std::int64_t(const Document&)> tokens;
+  // Fills points (and what else the task keeps) of a record. The candidate is in the context, whose cache is empty.
+  std::function<std::optional<Error>(const Document&, Meter&, Record&)> run;
+};
+
+// Every candidate over every document, one document after the other; what the run has is not repeated, what is finished
+// is appended at once. What the engine really did goes into the records. A sum that is not a number is an error.
+std::optional<Error> run_passes(LlamaContext& context, std::span<const Document> documents,
+                                std::span<const Candidate> candidates, const Pass& pass, RunFolder& run,
+                                const Control& control);
 
 inline Error cancelled_error() { return {ErrorCode::cancelled, "interrupted; what was finished is kept", ""}; }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "eval/log_softmax.h"
 #include "eval/passes.h"
@@ -17,7 +16,7 @@ using eval::Meter;
 constexpr std::size_t kSlice = 512;
 constexpr std::size_t kKlSlice = 64;
 
-// The longest length a document reaches.
+// The longest length a document reaches; 0 if it reaches none at which there is something to predict.
 std::int64_t reach(const Document& document, const PplOptions& options) {
   const auto size = std::ssize(document.tokens);
   if (options.chunks) return size / options.lengths.front() * options.lengths.front();
@@ -25,7 +24,7 @@ std::int64_t reach(const Document& document, const PplOptions& options) {
   for (const std::int64_t length : options.lengths) {
     if (length <= size) longest = std::max(longest, length);
   }
-  return longest;
+  return longest < 2 ? 0 : longest;
 }
 
 // Sums -ln p of every token after the first.
@@ -148,36 +147,22 @@ std::optional<Error> measure_ppl(const LlamaModel& model, LlamaContext& context,
     if (!made) return made.error();
     unextended = *std::move(made);
   }
-  std::int64_t total = 0;
-  for (const Document& document : documents) total += reach(document, options) * std::ssize(candidates);
-  Meter meter(control, documents.size() * candidates.size(), total);
-  for (const Document& document : documents) {
-    const std::int64_t length = reach(document, options);
-    for (const Candidate& candidate : candidates) {
-      std::string key = eval::record_key(run.info(), candidate, document,
-                                         {{"protocol", options.chunks ? "chunks" : "prefix"},
+  const eval::Pass pass_over{.task = "ppl",
+                             .settings = {{"protocol", options.chunks ? "chunks" : "prefix"},
                                           {"lengths", fmt::format("{}", fmt::join(options.lengths, ","))},
-                                          {"kl", std::to_string(options.kl_tokens)}});
-      if (length < 2 || run.find(key) != nullptr) {
-        meter.skip(length);
-        continue;
-      }
-      meter.start(fmt::format("{} x{:g}, {}", candidate.method, candidate.factor, document.name));
-      Record record = eval::start_record(std::move(key), "ppl", candidate, document);
-      if (auto error = eval::apply(context, candidate)) return error;
-      if (unextended) unextended->restart();
-      const auto start = std::chrono::steady_clock::now();
-      const std::span<const Token> tokens = std::span(document.tokens).first(static_cast<std::size_t>(length));
-      auto error = options.chunks ? chunk_pass(model, context, tokens, options, meter, record)
-                                  : pass(context, tokens, options, unextended ? &*unextended : nullptr, meter, record);
-      if (error) return error;
-      record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      eval::note_rotation(context, record);
-      if (auto broken = eval::check_finite(record)) return broken;
-      if (auto failed = run.append(record)) return failed;
-    }
-  }
-  return std::nullopt;
+                                          {"kl", std::to_string(options.kl_tokens)}},
+                             .tokens = [&](const Document& document) { return reach(document, options); },
+                             .run =
+                                 [&](const Document& document, Meter& meter, Record& record) {
+                                   const auto length = static_cast<std::size_t>(reach(document, options));
+                                   const std::span<const Token> tokens = std::span(document.tokens).first(length);
+                                   if (options.chunks)
+                                     return chunk_pass(model, context, tokens, options, meter, record);
+                                   if (unextended) unextended->restart();
+                                   return pass(context, tokens, options, unextended ? &*unextended : nullptr, meter,
+                                               record);
+                                 }};
+  return eval::run_passes(context, documents, candidates, pass_over, run, control);
 }
 
 }  // namespace mrrope

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <limits>
-
 #include "base/json.h"
 #include "mrrope/records.h"
 

@@ -16,30 +16,6 @@ namespace {
 constexpr std::uint64_t kMaxRecords = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMaxInfo = std::uint64_t{1} << 20;
 
-Result<std::string> read_all(const base::File& file, std::uint64_t most) {
-  const Result<std::uint64_t> size = file.size();
-  if (!size) return size.error();
-  if (*size > most) return Error{ErrorCode::malformed, "too large", file.path()};
-  std::string text(static_cast<std::size_t>(*size), '\0');
-  if (auto error = file.read_all_at(0, base::bytes_of(text))) return *error;
-  return text;
-}
-
-std::optional<Error> write_info(const std::string& path, const RunInfo& info) {
-  Result<base::PendingFile> pending = base::PendingFile::create(path, false);
-  if (!pending) return pending.error();
-  if (auto error = pending->file().write_at(0, base::bytes_of(std::string_view(to_json(info))))) return error;
-  return pending->commit();
-}
-
-// An empty file under its name; one that is there stays.
-std::optional<Error> make_log(const std::string& path) {
-  if (base::identity_of(path)) return std::nullopt;
-  Result<base::PendingFile> pending = base::PendingFile::create(path, false);
-  if (!pending) return pending.error();
-  return pending->commit();
-}
-
 }  // namespace
 
 struct RunFolder::Log {
@@ -52,19 +28,16 @@ RunFolder& RunFolder::operator=(RunFolder&&) noexcept = default;
 RunFolder::~RunFolder() = default;
 
 std::optional<Error> RunFolder::load() {
-  const Result<base::File> info_file = base::File::open(path_ + "/run.json", base::File::Access::read);
-  if (!info_file) return info_file.error();
-  const Result<std::string> info_text = read_all(*info_file, kMaxInfo);
+  const std::string info_path = path_ + "/run.json";
+  const Result<std::string> info_text = base::read_file(info_path, kMaxInfo);
   if (!info_text) return info_text.error();
   Result<RunInfo> info = run_info_from_json(*info_text);
-  if (!info) return Error{info.error().code, to_string(info.error()), info_file->path()};
+  if (!info) return Error{info.error().code, to_string(info.error()), info_path};
   info_ = *std::move(info);
 
   const std::string log_path = path_ + "/records.jsonl";
   if (!base::identity_of(log_path)) return std::nullopt;
-  const Result<base::File> log = base::File::open(log_path, base::File::Access::read);
-  if (!log) return log.error();
-  const Result<std::string> text = read_all(*log, kMaxRecords);
+  const Result<std::string> text = base::read_file(log_path, kMaxRecords);
   if (!text) return text.error();
   std::size_t line = 1;
   for (std::size_t at = 0; at < text->size(); ++line) {
@@ -96,9 +69,11 @@ Result<RunFolder> RunFolder::open(const std::string& path, const RunInfo& info) 
   folder.path_ = path;
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return base::os_error("make the folder", path, errno);
   if (!base::identity_of(path + "/run.json")) {
-    if (auto error = write_info(path + "/run.json", info)) return *error;
+    if (auto error = base::write_file(path + "/run.json", to_json(info), false)) return *error;
   }
-  if (auto error = make_log(path + "/records.jsonl")) return *error;
+  if (!base::identity_of(path + "/records.jsonl")) {
+    if (auto error = base::write_file(path + "/records.jsonl", "", false)) return *error;
+  }
   Result<base::File> log = base::File::open(path + "/records.jsonl", base::File::Access::read_write);
   if (!log) return log.error();
   if (::flock(log->descriptor(), LOCK_EX | LOCK_NB) != 0) {

@@ -12,23 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Result<std::string> read_file(const std::string& path) {
-  const Result<base::File> file = base::File::open(path, base::File::Access::read);
-  if (!file) return file.error();
-  const Result<std::uint64_t> size = file->size();
-  if (!size) return size.error();
-  if (*size > kMaxHfConfigBytes) return Error{ErrorCode::malformed, "too large to be a config.json", path};
-  std::string text(static_cast<std::size_t>(*size), '\0');
-  if (auto error = file->read_all_at(0, base::bytes_of(text))) return *error;
-  return text;
-}
-
-std::optional<Error> write_file(const std::string& path, std::string_view text, bool overwrite) {
-  Result<base::PendingFile> pending = base::PendingFile::create(path, overwrite);
-  if (!pending) return pending.error();
-  if (auto error = pending->file().write_at(0, base::bytes_of(text))) return error;
-  return pending->commit();
-}
+Result<std::string> read_file(const std::string& path) { return base::read_file(path, kMaxHfConfigBytes); }
 
 struct Paths {
   explicit Paths(const std::string& folder)
@@ -54,10 +38,10 @@ std::optional<Error> replace_config(const std::string& folder, const HfConfig& c
       return Error{ErrorCode::inconsistent, "this folder was extended before; take that back first (--undo)",
                    paths.original};
     }
-  } else if (auto error = write_file(paths.original, *now, false)) {
+  } else if (auto error = base::write_file(paths.original, *now, false)) {
     return error;
   }
-  return write_file(paths.config, config.text(), true);
+  return base::write_file(paths.config, config.text(), true);
 }
 
 std::optional<Error> restore_config(const std::string& folder) {
@@ -70,8 +54,8 @@ std::optional<Error> restore_config(const std::string& folder) {
   const Result<std::string> now = read_file(paths.config);
   if (!now) return now.error();
   if (*now != *first) {
-    if (auto error = write_file(paths.extended, *now, true)) return error;
-    if (auto error = write_file(paths.config, *first, true)) return error;
+    if (auto error = base::write_file(paths.extended, *now, true)) return error;
+    if (auto error = base::write_file(paths.config, *first, true)) return error;
   }
   return base::remove_file(paths.original);
 }
@@ -93,7 +77,7 @@ std::optional<Error> link_folder(const std::string& folder, const std::string& t
   }
   if (status) return Error{ErrorCode::io, status.message(), target};
   // Last: a folder without a config.json is no model
-  return write_file(target + "/config.json", config.text(), false);
+  return base::write_file(target + "/config.json", config.text(), false);
 }
 
 }  // namespace mrrope

@@ -24,13 +24,11 @@ constexpr std::array<std::pair<int, const char*>, 26> kFileTypes = {
      {17, "Q5_K_M"}, {18, "Q6_K"},   {19, "IQ2_XXS"}, {20, "IQ2_XS"}, {23, "IQ3_XXS"}, {24, "IQ1_S"},  {25, "IQ4_NL"},
      {26, "IQ3_S"},  {30, "IQ4_XS"}, {31, "IQ1_M"},   {32, "BF16"},   {38, "MXFP4"}}};
 
-constexpr std::uintmax_t kMaxConfig = std::uintmax_t{16} << 20;
-
 Result<std::string> read_config(const std::string& path) {
   std::ifstream stream(path, std::ios::binary | std::ios::ate);
   if (!stream) return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT(concurrency-mt-unsafe)
   const auto size = static_cast<std::uintmax_t>(stream.tellg());
-  if (size > kMaxConfig) return Error{ErrorCode::malformed, "too large to be a config.json or a plan", path};
+  if (size > kMaxHfConfigBytes) return Error{ErrorCode::malformed, "too large to be a config.json or a plan", path};
   std::string text(size, '\0');
   stream.seekg(0);
   if (size > 0 && !stream.read(text.data(), static_cast<std::streamsize>(size))) {

@@ -11,7 +11,9 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text.h"
 #include "mrrope/catalogue.h"
+#include "targets/deviation.h"
 #include "targets/hf_effective.h"
 #include "targets/hf_encode.h"
 
@@ -47,13 +49,9 @@ Judgement judge(const HfEngine& engine, const Plan& plan, const HfConfig& edited
     out.why = "the file has other groups of layers";
     return out;
   }
-  out.residual = 0;
-  out.scale_residual = 0;
-  for (std::size_t g = 0; g < e.groups.size(); ++g) {
-    out.residual = std::max(out.residual, table_difference(e.groups[g].inv_freq, plan.groups[g].inv_freq));
-    out.scale_residual =
-        std::max(out.scale_residual, std::fabs(e.groups[g].attention_scale / plan.groups[g].attention_scale - 1));
-  }
+  const Deviation off = deviation(e, plan);
+  out.residual = off.table;
+  out.scale_residual = off.scale;
   out.served = e.loads && effect->faithful && out.residual <= kExact && out.scale_residual <= kFormula;
   if (out.served) return out;
   if ((!e.loads || !effect->faithful) && !e.notes.empty()) {
@@ -158,16 +156,12 @@ std::vector<Candidate> candidates(const HfEngine* engine, const Plan& plan, cons
   return out;
 }
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  const std::size_t at = text.find(from);
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
-
 void add_commands(const HfEngine* engine, const Plan& plan, const HfConfig& edited, Delivery& out) {
   const std::string context = std::to_string(plan.context_target);
   const auto command = [&](const HfEngine& one) {
     if (one.command.empty()) return;
-    out.commands.push_back(replaced(replaced(std::string(one.command), "{model}", "{}"), "{context}", context));
+    out.commands.push_back(
+        base::replaced(base::replaced(std::string(one.command), "{model}", "{}"), "{context}", context));
   };
   if (engine != nullptr) command(*engine);
   else command(*find_hf_engine("transformers5"));

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "mrrope/catalogue.h"
+#include "targets/deviation.h"
 #include "targets/llama_cpp.h"
 
 namespace mrrope::targets {
@@ -78,14 +79,9 @@ struct Candidate {
 void judge(const Plan& plan, const GgufRope& rope, Candidate& candidate) {
   const GgufRope edited = formats::after(rope, candidate.edits);
   const Effective effect = llama_cpp_effective(edited, plan.context_target);
-  candidate.residual = effect.loads ? 0 : 1;
-  candidate.scale_residual = 0;
-  for (std::size_t g = 0; g < plan.groups.size() && g < effect.groups.size(); ++g) {
-    candidate.residual =
-        std::max(candidate.residual, table_difference(effect.groups[g].inv_freq, plan.groups[g].inv_freq));
-    candidate.scale_residual = std::max(
-        candidate.scale_residual, std::fabs(effect.groups[g].attention_scale / plan.groups[g].attention_scale - 1));
-  }
+  const Deviation off = deviation(effect, plan);
+  candidate.residual = effect.loads ? off.table : 1;
+  candidate.scale_residual = off.scale;
 }
 
 Candidate by_factors(const Plan& plan, const GgufRope& rope, const Architecture& architecture) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "targets/deviation.h"
 #include "targets/hf_deliver.h"
 #include "targets/hf_effective.h"
 #include "targets/llama_cpp.h"
@@ -69,6 +70,17 @@ double table_difference(const std::vector<double>& a, const std::vector<double>&
     if (scale > 0) largest = std::max(largest, std::fabs(a[i] - b[i]) / scale);
   }
   return largest;
+}
+
+targets::Deviation targets::deviation(const Effective& effect, const Plan& plan) {
+  Deviation out;
+  for (std::size_t g = 0; g < std::min(effect.groups.size(), plan.groups.size()); ++g) {
+    const EffectiveGroup& found = effect.groups[g];
+    const GroupPlan& wanted = plan.groups[g];
+    out.table = std::max(out.table, table_difference(found.inv_freq, wanted.inv_freq));
+    out.scale = std::max(out.scale, std::fabs(found.attention_scale / wanted.attention_scale - 1));
+  }
+  return out;
 }
 
 Result<Effective> effective(std::string_view engine, const ModelFile& model, std::optional<std::int64_t> context) {

@@ -9,25 +9,16 @@
 #include <set>
 
 #include "tests/formats/hf_fixtures.h"
+#include "tests/support/json_paths.h"
 
 namespace mrrope {
 namespace {
 
+using test::collect;
 using test::config;
 using test::error_of;
-using Json = nlohmann::ordered_json;
-using Pointer = Json::json_pointer;
-
-// All paths; of lists only the first and the last element.
-void collect(const Json& value, const Pointer& at, std::vector<Pointer>& out) {
-  if (!at.empty()) out.push_back(at);
-  if (value.is_object()) {
-    for (const auto& [key, member] : value.items()) collect(member, at / key, out);
-  } else if (value.is_array() && !value.empty()) {
-    collect(value.front(), at / std::size_t{0}, out);
-    if (value.size() > 1) collect(value.back(), at / (value.size() - 1), out);
-  }
-}
+using test::Json;
+using test::Pointer;
 
 const std::vector<Json>& strange_values() {
   static const std::vector<Json> values = {

@@ -17,7 +17,16 @@ import sys
 import tempfile
 import zipfile
 
-import numpy as np
+import pytest
+
+try:
+    import gguf  # noqa: F401  pylint: disable=unused-import
+    import numpy as np
+except ImportError as error:  # every test of this folder needs them; whoever imports this file is skipped with the reason
+    reason = f"this python lacks what the tests with llama.cpp need ({error}); see tools/engine_env gguf"
+    if os.environ.get("MRROPE_REQUIRE_ENGINES") == "1":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
@@ -133,6 +142,10 @@ def logits_and_facts(model, *, trace=False, **options):
         flags = ["--trace"] if trace else []
         facts = call_logits_program(model, "--out", out, *arguments_of(options, folder), *flags)
         return np.fromfile(out, dtype=np.float32).reshape(-1, facts["n_vocab"]), facts
+
+
+def same_bits(a, b):
+    return np.array_equal(a.view(np.uint32), b.view(np.uint32))
 
 
 def loads(model, **options):

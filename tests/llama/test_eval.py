@@ -17,17 +17,10 @@ import time
 
 import pytest
 
-try:
-    import gguf
-    import numpy as np
-except ImportError as error:
-    reason = f"this python lacks what the tests with llama.cpp need ({error}); see tools/engine_env gguf"
-    if os.environ.get("MRROPE_REQUIRE_ENGINES") == "1":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason, allow_module_level=True)
-
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import harness  # noqa: E402  pylint: disable=wrong-import-position
+import harness  # noqa: E402  pylint: disable=wrong-import-position  # first: skips where the next two are missing
+import gguf  # noqa: E402  pylint: disable=wrong-import-position
+import numpy as np  # noqa: E402  pylint: disable=wrong-import-position
 import tiny_llama  # noqa: E402  pylint: disable=wrong-import-position
 
 MRROPE = os.environ.get("MRROPE_BIN", str(harness.ROOT / "build" / "release" / "mrrope"))
@@ -129,14 +122,17 @@ def test_short_prompts_pay_nothing_without_a_plan_and_something_with_one():
 RUN = ["--factor", "4,16", "--methods", "none,linear,ntk,yarn,mrrope-uni,mrrope-pro", "--lengths", "256,512"]
 
 
+def command(folder, *more):
+    texts = [TEXT, TEXT.with_name("architecture.md")]
+    return list(map(str, [MRROPE, "eval", "ppl", "-m", MODEL, "-f", *texts, *RUN, "-o", folder, *more]))
+
+
 def start(folder):
-    command = [MRROPE, "eval", "ppl", "-m", MODEL, "-f", TEXT, TEXT.with_name("architecture.md"), *RUN, "-o", folder]
-    return subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return subprocess.Popen(command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def results(folder):
-    command = [MRROPE, "eval", "ppl", "-m", MODEL, "-f", TEXT, TEXT.with_name("architecture.md"), *RUN, "-o", folder, "--json"]
-    return json.loads(subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout)["results"]
+    return json.loads(subprocess.run(command(folder, "--json"), capture_output=True, text=True, check=True).stdout)["results"]
 
 
 def test_fifty_kills_do_not_change_the_table(tmp_path):

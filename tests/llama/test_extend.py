@@ -14,17 +14,10 @@ import sys
 
 import pytest
 
-try:
-    import gguf
-    import numpy as np
-except ImportError as error:
-    reason = f"this python lacks what the tests with llama.cpp need ({error}); see tools/engine_env gguf"
-    if os.environ.get("MRROPE_REQUIRE_ENGINES") == "1":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason, allow_module_level=True)
-
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import harness  # noqa: E402  pylint: disable=wrong-import-position
+import harness  # noqa: E402  pylint: disable=wrong-import-position  # first: skips where the next two are missing
+import gguf  # noqa: E402  pylint: disable=wrong-import-position
+import numpy as np  # noqa: E402  pylint: disable=wrong-import-position
 
 MRROPE = os.environ.get("MRROPE_BIN", str(harness.ROOT / "build" / "release" / "mrrope"))
 MODELS = harness.tiny_models()
@@ -45,10 +38,6 @@ def plan(model, *arguments):
 def digest(path):
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def same_bits(a, b):
-    return np.array_equal(a.view(np.uint32), b.view(np.uint32))
 
 
 def distance(a, b):
@@ -94,9 +83,9 @@ def far_logits(smollm2):
     return {name: harness.logits(path, first_position=12_000, tokens=512, **options) for name, (path, options) in smollm2.items()}
 
 
-def test_copy_sidecar_and_in_place_compute_the_same_bits(far_logits):
-    assert same_bits(far_logits["copy"], far_logits["sidecar"])
-    assert same_bits(far_logits["copy"], far_logits["inplace"])
+def test_copy_sidecar_and_in_place_compute_the_harness.same_bits(far_logits):
+    assert harness.same_bits(far_logits["copy"], far_logits["sidecar"])
+    assert harness.same_bits(far_logits["copy"], far_logits["inplace"])
 
 
 def test_baked_yarn_is_llama_cpps_own_yarn(tmp_path):
@@ -160,7 +149,7 @@ def test_extension_is_applied_or_refused_before_writing(name, method, tmp_path):
     assert distance(injected, plain) > 1e-3, "the plan must show"
     # Factors as a tensor are the same bits; keys (base, linear, yarn) are other float32 roundings of the same angles
     if gguf_has_factors(target):
-        assert same_bits(written, injected)
+        assert harness.same_bits(written, injected)
     else:
         assert distance(written, injected) < 0.2 * distance(injected, plain)
 
@@ -176,12 +165,12 @@ def test_relabelling_needs_an_output_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["qwen2", "qwen3-untied"])
-def test_relabelled_qwen_computes_the_same_bits(name, tmp_path):
+def test_relabelled_qwen_computes_the_harness.same_bits(name, tmp_path):
     target = tmp_path / "out.gguf"
     mrrope("extend", MODELS[name], "--factor", "8", "--relabel", "-o", target)
     wanted = plan(MODELS[name], "--factor", "8")
     injected = harness.logits(MODELS[name], first_position=FAR, ctx=2048, factors=wanted["pair_factors"], attn=wanted["attention_scale"])
-    assert same_bits(harness.logits(target, first_position=FAR, ctx=2048), injected)
+    assert harness.same_bits(harness.logits(target, first_position=FAR, ctx=2048), injected)
 
 
 @pytest.mark.parametrize("name", MODELS)

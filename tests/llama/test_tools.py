@@ -3,23 +3,15 @@
 
     $(tools/engine_env gguf) -m pytest -q tests/llama/test_tools.py
 """
-import os
 import pathlib
 import sys
 
 import pytest
 
-try:
-    import gguf
-    import numpy as np
-except ImportError as error:
-    reason = f"this python lacks what the tests with llama.cpp need ({error}); see tools/engine_env gguf"
-    if os.environ.get("MRROPE_REQUIRE_ENGINES") == "1":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason, allow_module_level=True)
-
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import harness  # noqa: E402  pylint: disable=wrong-import-position
+import harness  # noqa: E402  pylint: disable=wrong-import-position  # first: skips where the next two are missing
+import gguf  # noqa: E402  pylint: disable=wrong-import-position
+import numpy as np  # noqa: E402  pylint: disable=wrong-import-position
 
 FAR = 100_000  # at this position a wrong frequency cannot hide
 MODELS = harness.tiny_models()
@@ -34,10 +26,6 @@ def far(name):
 
 def table(pairs):
     return np.linspace(1, 8, pairs, dtype=np.float32)
-
-
-def same_bits(a, b):
-    return np.array_equal(a.view(np.uint32), b.view(np.uint32))
 
 
 def rotations(name):
@@ -56,7 +44,7 @@ def test_tiny_model_loads_and_computes(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_logits_are_deterministic(name):
-    assert same_bits(harness.logits(MODELS[name]), harness.logits(MODELS[name]))
+    assert harness.same_bits(harness.logits(MODELS[name]), harness.logits(MODELS[name]))
     assert not np.array_equal(harness.logits(MODELS[name]), harness.logits(MODELS[name], seed=2))
 
 
@@ -78,7 +66,7 @@ def test_identity_table_by_callback_changes_nothing(name):
     for dims in {r["dims"] for r in rotations(name) if not r["factors"]}:
         layers = {r["layer"] for r in rotations(name) if r["dims"] == dims and not r["factors"]}
         injected = harness.logits(MODELS[name], first_position=far(name), factors=np.ones(dims // 2), attn=1, layers=layers)
-        assert same_bits(injected, harness.logits(MODELS[name], first_position=far(name)))
+        assert harness.same_bits(injected, harness.logits(MODELS[name], first_position=far(name)))
 
 
 def with_tensors(source, target, extra, keys=()):
@@ -112,7 +100,7 @@ def test_factors_in_the_file_equal_factors_by_callback(name, tmp_path):
     with_tensors(MODELS[name], tmp_path / "file.gguf", {"rope_freqs.weight": table(32)}, keys)
     from_file = harness.logits(tmp_path / "file.gguf", first_position=far(name))
     injected = harness.logits(MODELS[name], first_position=far(name), factors=table(32), attn=repr(float(attn)))
-    assert same_bits(from_file, injected)
+    assert harness.same_bits(from_file, injected)
 
 
 def test_factors_reach_only_the_layers_asked_for():
@@ -123,7 +111,7 @@ def test_factors_reach_only_the_layers_asked_for():
 
 
 def test_split_model_equals_the_whole():
-    assert same_bits(harness.logits(MODELS["llama-split"]), harness.logits(MODELS["llama"]))
+    assert harness.same_bits(harness.logits(MODELS["llama-split"]), harness.logits(MODELS["llama"]))
 
 
 def test_refusal_carries_the_log(tmp_path):

@@ -7,30 +7,21 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/support/json_paths.h"
 #include "tests/support/specs.h"
 
 namespace mrrope {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using Pointer = Json::json_pointer;
+using test::collect;
+using test::Json;
+using test::Pointer;
 
 std::vector<Json> valid_plans() {
   return {
       Json::parse(to_json(*make_plan(test::llama31_spec(), 262144, test::method("mrrope-pro:low=20+cope:pairs=9")))),
       Json::parse(to_json(*make_plan(test::gemma3_spec(), 524288, test::method("yarn:truncate=false")))),
       Json::parse(to_json(*make_plan(test::spec("dim=4,base=1e4,ctx=4k"), 8192, LongRope{{1, 1}, {2, 3}})))};
-}
-
-// All paths; of lists only the first and the last element.
-void collect(const Json& value, const Pointer& at, std::vector<Pointer>& out) {
-  if (!at.empty()) out.push_back(at);
-  if (value.is_object()) {
-    for (const auto& [key, member] : value.items()) collect(member, at / key, out);
-  } else if (value.is_array() && !value.empty()) {
-    collect(value.front(), at / std::size_t{0}, out);
-    if (value.size() > 1) collect(value.back(), at / (value.size() - 1), out);
-  }
 }
 
 // "/method/params/beta_fast" as the error spells it.

@@ -2,7 +2,6 @@
 //
 // Appending, going back, stopping half-way, generating.
 #include <chrono>
-#include <thread>
 
 #include "tests/runtime/support.h"
 
@@ -115,12 +114,7 @@ TEST(Cancel, StopsInTheMiddleOfAGraph) {
   const auto whole = Clock::now() - start;
 
   logits(context, head);
-  std::thread impatient([&] {
-    std::this_thread::sleep_for(whole / 10);
-    context.request_cancel();
-  });
-  const auto error = context.decode(tokens);
-  impatient.join();
+  const auto error = decode_and_cancel(context, tokens, whole / 10);
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, ErrorCode::cancelled);
   EXPECT_EQ(context.n_cached(), 10U);

@@ -148,12 +148,7 @@ TEST(Rpc, CancelInTheMiddleOfAGraphLeavesTheContextUsable) {
   const auto whole = std::chrono::steady_clock::now() - start;
   ASSERT_FALSE(context.truncate(10));
 
-  std::thread impatient([&] {
-    std::this_thread::sleep_for(whole / 10);
-    context.request_cancel();
-  });
-  const auto error = context.decode(tokens);
-  impatient.join();
+  const auto error = decode_and_cancel(context, tokens, whole / 10);
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, ErrorCode::cancelled);
   EXPECT_EQ(context.n_cached(), 10U);

@@ -7,13 +7,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "mrrope/mrrope.h"
@@ -70,6 +74,18 @@ inline LlamaContext context_of(const LlamaModel& model, const ContextOptions& op
   Result<LlamaContext> context = LlamaContext::create(model, options);
   if (!context) throw std::runtime_error(to_string(context.error()));
   return *std::move(context);
+}
+
+// What decode says when another thread asks it to stop after a while.
+inline std::optional<Error> decode_and_cancel(LlamaContext& context, std::span<const Token> tokens,
+                                              std::chrono::steady_clock::duration after) {
+  std::thread impatient([&] {
+    std::this_thread::sleep_for(after);
+    context.request_cancel();
+  });
+  std::optional<Error> error = context.decode(tokens);
+  impatient.join();
+  return error;
 }
 
 inline std::vector<Token> random_tokens(const LlamaModel& model, std::size_t n, unsigned seed = 1) {
