@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "mrrope/mrrope.h"
 #include "mrrope/records.h"
 #include "mrrope/statistics.h"
@@ -94,8 +95,12 @@ int run_compare(const Options& options) {
       cells.push_back(c.documents == 0
                           ? "-"
                           : fmt::format("{:+.1f} ± {:.1f} %{}", 100 * (c.ratio - 1), half, c.differs ? " *" : "  "));
-      if (c.documents > 0)
-        found += fmt::format("{}{} at {}", found.empty() ? "" : "; ", c.verdict(), format_context(length));
+      // In words: what long texts gain, and what short ones pay
+      if (c.documents > 0 && length == lengths.back()) {
+        found = fmt::format("{} at {}{}{}", c.verdict(), format_context(length), found.empty() ? "" : "; ", found);
+      } else if (c.documents > 0 && length == lengths.front()) {
+        found = fmt::format("{} at {}", c.verdict(), format_context(length));
+      }
       json["comparisons"].push_back(Json{{"plan", plan.text()},
                                          {"length", length},
                                          {"documents", c.documents},
@@ -105,7 +110,7 @@ int run_compare(const Options& options) {
                                          {"differs", c.differs}});
     }
     table.add(cells);
-    if (!found.empty()) sentences += fmt::format("{}: {}\n", plan.text(), found);
+    if (!found.empty()) sentences += wrap(plan.text() + ": " + found, terminal().width - 2, 2) + "\n";
   }
   if (options.json) {
     fmt::print("{}", base::write_json(json));

@@ -95,7 +95,10 @@ void add_eval_options(CLI::App& command, EvalOptions& options) {
                   "a folder for the records; run again to continue or to\nadd to it (default: nothing is kept)")
       ->type_name("FOLDER");
   command.add_flag("--json", options.json, "the results as JSON");
+  add_llama_options(command, options);
+}
 
+void add_llama_options(CLI::App& command, EvalOptions& options) {
   const auto group = [](CLI::Option* option) { option->group("As in llama.cpp"); };
   ContextOptions& c = options.context;
   LlamaModelOptions& m = options.load;
@@ -157,23 +160,10 @@ Result<std::vector<Candidate>> candidates_of(const EvalOptions& options) {
   return candidates;
 }
 
-Result<Session> start_session(const EvalOptions& options, const std::string& task,
-                              const std::vector<std::string>& command) {
-  const Result<std::string> hash = hash_of_model(options.model);
-  if (!hash) return hash.error();
-  Result<LlamaModel> model = LlamaModel::load(options.model, options.load);
-  if (!model) return model.error();
-  RunInfo info{.task = task,
-               .model = fs::path(options.model).filename().string(),
-               .model_hash = *hash,
-               .architecture = model->architecture(),
-               .context_trained = model->n_ctx_train(),
-               .engine = "llama.cpp " + llama_version()};
+Result<OpenRun> open_run(const EvalOptions& options, RunInfo info) {
   info.version = MRROPE_VERSION;
   info.machine = machine();
   info.started = now();
-  info.settings = settings_of(options.context);
-  info.command = command;
   std::string folder = options.output;
   std::shared_ptr<void> temporary;
   if (folder.empty()) {
@@ -187,7 +177,27 @@ Result<Session> start_session(const EvalOptions& options, const std::string& tas
   }
   Result<RunFolder> run = RunFolder::open(folder, info);
   if (!run) return run.error();
-  return Session{*std::move(model), *std::move(run), std::move(temporary)};
+  return OpenRun{*std::move(run), std::move(temporary)};
+}
+
+Result<Session> start_session(const EvalOptions& options, const std::string& task,
+                              const std::vector<std::string>& command) {
+  const Result<std::string> hash = hash_of_model(options.model);
+  if (!hash) return hash.error();
+  Result<LlamaModel> model = LlamaModel::load(options.model, options.load);
+  if (!model) return model.error();
+  RunInfo info{.task = task,
+               .model = fs::path(options.model).filename().string(),
+               .model_hash = *hash,
+               .architecture = model->architecture(),
+               .context_trained = model->n_ctx_train(),
+               .engine = "llama.cpp " + llama_version()};
+  info.settings = settings_of(options.context);
+  info.settings.insert(options.settings.begin(), options.settings.end());
+  info.command = command;
+  Result<OpenRun> run = open_run(options, std::move(info));
+  if (!run) return run.error();
+  return Session{*std::move(model), std::move(run->folder), std::move(run->temporary)};
 }
 
 Control make_control() {

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,10 +26,14 @@ struct EvalOptions {
   bool json = false;
   LlamaModelOptions load;
   ContextOptions context;
+  std::map<std::string, std::string> settings;  // that change a number, besides those of the context
 };
 
 // -m, -f, --methods, --factor, -o, --json and the flags of llama.cpp.
 void add_eval_options(CLI::App& command, EvalOptions& options);
+
+// The flags of llama.cpp alone.
+void add_llama_options(CLI::App& command, EvalOptions& options);
 
 // The methods times the factors, on this model; none is the file as it is, once.
 Result<std::vector<Candidate>> candidates_of(const EvalOptions& options);
@@ -36,11 +41,18 @@ Result<std::vector<Candidate>> candidates_of(const EvalOptions& options);
 // "8k,16k,32k", ascending. `flag` for errors.
 Result<std::vector<std::int64_t>> parse_lengths(const std::string& text, const std::string& flag);
 
-// A model in memory, and the folder its records go to: of -o, or one that goes away with the process.
+// The folder of -o, or one that goes away with the process. Machine, time and version of `info` are filled in.
+struct OpenRun {
+  RunFolder folder;
+  std::shared_ptr<void> temporary;  // removes a folder that nobody asked for
+};
+Result<OpenRun> open_run(const EvalOptions& options, RunInfo info);
+
+// A model in memory, and the folder its records go to.
 struct Session {
   LlamaModel model;
   RunFolder run;
-  std::shared_ptr<void> temporary;  // removes a folder that nobody asked for
+  std::shared_ptr<void> temporary;
 };
 Result<Session> start_session(const EvalOptions& options, const std::string& task,
                               const std::vector<std::string>& command);

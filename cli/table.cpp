@@ -13,27 +13,46 @@ TextTable::TextTable(std::vector<std::string> header, std::size_t left) : left_(
 
 void TextTable::add(std::vector<std::string> row, bool highlighted) { rows_.push_back({std::move(row), highlighted}); }
 
-std::string TextTable::line(const Row& row, const std::vector<std::size_t>& widths) const {
+// The left columns, then those in [from, to).
+std::string TextTable::line(const Row& row, const std::vector<std::size_t>& widths, std::size_t from,
+                            std::size_t to) const {
   std::string out = row.highlighted ? "> " : "  ";
-  for (std::size_t c = 0; c < row.cells.size(); ++c) {
+  const auto put = [&](std::size_t c) {
     const std::string& cell = row.cells[c];
     const std::string padding(widths[c] - columns(cell), ' ');
     if (c > 0) out += "  ";
     out += c < left_ ? cell + padding : padding + cell;
-  }
+  };
+  for (std::size_t c = 0; c < std::min(left_, row.cells.size()); ++c) put(c);
+  for (std::size_t c = from; c < std::min(to, row.cells.size()); ++c) put(c);
   out.erase(out.find_last_not_of(' ') + 1);
   return out;
 }
 
 std::string TextTable::text() const {
-  std::vector<std::size_t> widths(rows_[0].cells.size(), 0);
+  const std::size_t count = rows_[0].cells.size();
+  std::vector<std::size_t> widths(count, 0);
   for (const Row& row : rows_) {
     for (std::size_t c = 0; c < row.cells.size(); ++c) widths[c] = std::max(widths[c], columns(row.cells[c]));
   }
-  std::string out = dim(line(rows_[0], widths)) + "\n";
-  for (std::size_t r = 1; r < rows_.size(); ++r) {
-    const std::string text = line(rows_[r], widths);
-    out += (rows_[r].highlighted ? bold(text) : text) + "\n";
+  std::size_t left_width = 0;
+  for (std::size_t c = 0; c < std::min(left_, count); ++c) left_width += 2 + widths[c];
+
+  std::string out;
+  for (std::size_t from = left_; from == left_ || from < count;) {
+    std::size_t to = from;
+    for (std::size_t width = left_width; to < count; ++to) {
+      width += 2 + widths[to];
+      if (width > terminal().width && to > from) break;
+    }
+    if (from > left_) out += "\n";
+    out += dim(line(rows_[0], widths, from, to)) + "\n";
+    for (std::size_t r = 1; r < rows_.size(); ++r) {
+      const std::string text = line(rows_[r], widths, from, to);
+      out += (rows_[r].highlighted ? bold(text) : text) + "\n";
+    }
+    if (to == from) break;  // no column beside the left ones
+    from = to;
   }
   return out;
 }

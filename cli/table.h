@@ -19,7 +19,8 @@ class TextTable {
 
   void add(std::vector<std::string> row, bool highlighted = false);
 
-  // Every line starts with two columns for the mark of highlighted rows.
+  // Every line starts with two columns for the mark of highlighted rows. What is wider than the terminal goes on in
+  // further blocks, each with the left columns again.
   [[nodiscard]] std::string text() const;
 
  private:
@@ -27,7 +28,8 @@ class TextTable {
     std::vector<std::string> cells;
     bool highlighted = false;
   };
-  [[nodiscard]] std::string line(const Row& row, const std::vector<std::size_t>& widths) const;
+  [[nodiscard]] std::string line(const Row& row, const std::vector<std::size_t>& widths, std::size_t from,
+                                 std::size_t to) const;
 
   std::size_t left_;
   std::vector<Row> rows_;  // the first is the header

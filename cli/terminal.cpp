@@ -2,6 +2,7 @@
 #include "cli/terminal.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,19 @@ bool locale_is_unicode() {
   return true;
 }
 
+// Nobody reads tables in a window narrower than this.
+constexpr std::size_t kNarrowest = 40;
+
+std::size_t window_width() {
+  winsize window{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) {
+    return std::max<std::size_t>(window.ws_col, kNarrowest);
+  }
+  const char* columns = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe)
+  const std::size_t asked = columns != nullptr ? std::strtoul(columns, nullptr, 10) : 0;
+  return asked >= kNarrowest ? asked : 80;
+}
+
 std::string styled(std::string_view code, std::string_view text) {
   return terminal().colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
 }
@@ -34,7 +48,8 @@ const Terminal& terminal() {
   static const Terminal found = [] {
     const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe)
     return Terminal{.colour = isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0'),
-                    .unicode = locale_is_unicode()};
+                    .unicode = locale_is_unicode(),
+                    .width = window_width()};
   }();
   return found;
 }

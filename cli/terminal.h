@@ -3,14 +3,16 @@
 // What the person's terminal can show. Decided once per process; output that is piped has no colour.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace mrrope::cli {
 
 struct Terminal {
-  bool colour = false;  // stdout is a terminal and NO_COLOR is unset
-  bool unicode = true;  // unless the locale says otherwise
+  bool colour = false;     // stdout is a terminal and NO_COLOR is unset
+  bool unicode = true;     // unless the locale says otherwise
+  std::size_t width = 80;  // of the window, else what COLUMNS says, else 80
 };
 const Terminal& terminal();
 

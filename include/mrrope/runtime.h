@@ -49,6 +49,7 @@ struct LlamaModelOptions {
   int main_gpu = 0;                      // --main-gpu: the only device with split_mode none
   std::string load_mode = "auto";        // --load-mode: auto, none, mmap, mlock, mmap+mlock, dio
   bool check_tensors = false;            // --check-tensors: look for NaN in every weight
+  bool vocab_only = false;               // no weights: tokenises, and nothing else
   bool repack = true;                    // --no-repack if false: slower, and the same bits on every processor
 };
 
@@ -84,9 +85,12 @@ class LlamaModel {
   [[nodiscard]] Result<std::vector<Token>> tokenize(std::string_view text, const TokenizeOptions& options = {}) const;
   // Special tokens come out as text if `special`, otherwise not at all. A number that is no token is an error.
   [[nodiscard]] Result<std::string> detokenize(std::span<const Token> tokens, bool special = false) const;
-  // The prompt the file's chat template makes of a conversation, ready for the answer. llama.cpp recognises common
-  // templates and does not run Jinja; one it does not recognise is ErrorCode::unsupported, as is a file without.
-  [[nodiscard]] Result<std::string> apply_chat_template(std::span<const ChatMessage> messages) const;
+  [[nodiscard]] std::string chat_template() const;  // Jinja, as the file has it; empty: none
+  // The prompt a chat template makes of a conversation, ready for the answer: the file's, or the one that llama.cpp
+  // knows by `name` ("chatml"). llama.cpp recognises common templates and does not run Jinja; one it does not recognise
+  // is ErrorCode::unsupported, as is a file without.
+  [[nodiscard]] Result<std::string> apply_chat_template(std::span<const ChatMessage> messages,
+                                                        const std::string& name = {}) const;
 
   LlamaModel(LlamaModel&&) noexcept;
   LlamaModel& operator=(LlamaModel&&) noexcept;
@@ -186,7 +190,8 @@ class LlamaContext {
   void request_cancel() noexcept;
 
   [[nodiscard]] std::size_t n_cached() const;
-  [[nodiscard]] std::size_t ctx_size() const;  // tokens that fit
+  [[nodiscard]] std::size_t ctx_size() const;     // tokens that fit
+  [[nodiscard]] std::size_t ubatch_size() const;  // tokens computed at once
 
   // As of the first tokens decoded since create, use or use_file; empty before.
   [[nodiscard]] std::vector<Rotation> rotation() const;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
-#include <glob.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "eval/text_files.h"
 #include "mrrope/perplexity.h"
 
 namespace mrrope {
@@ -17,21 +17,6 @@ namespace {
 constexpr std::int64_t kBytesPerToken = 8;
 // A cut may split a word: tokens this near to it are not used.
 constexpr std::size_t kNearCut = 32;
-
-Result<std::vector<std::string>> files_of(std::span<const std::string> patterns) {
-  std::vector<std::string> files;
-  for (const std::string& pattern : patterns) {
-    glob_t found{};
-    const int status = ::glob(pattern.c_str(), GLOB_TILDE, nullptr, &found);
-    for (std::size_t i = 0; status == 0 && i < found.gl_pathc; ++i) {
-      if (std::filesystem::is_regular_file(found.gl_pathv[i])) files.emplace_back(found.gl_pathv[i]);
-    }
-    ::globfree(&found);
-    if (status != 0) return Error{ErrorCode::io, "no such file", pattern};
-  }
-  if (files.empty()) return Error{ErrorCode::io, "no text files there", patterns.empty() ? "" : patterns.front()};
-  return files;
-}
 
 Result<std::vector<Token>> first_tokens(const LlamaModel& model, const std::string& path, std::int64_t wanted) {
   std::ifstream stream(path, std::ios::binary);
@@ -58,7 +43,7 @@ Result<std::vector<Token>> first_tokens(const LlamaModel& model, const std::stri
 
 Result<std::vector<Document>> load_documents(const LlamaModel& model, std::span<const std::string> patterns,
                                              std::int64_t tokens) {
-  const Result<std::vector<std::string>> files = files_of(patterns);
+  const Result<std::vector<std::string>> files = eval::files_of(patterns);
   if (!files) return files.error();
   std::vector<Document> documents;
   for (const std::string& path : *files) {

@@ -13,22 +13,11 @@ namespace {
 
 // Two records are the same measurement if these agree.
 std::string record_key(const RunInfo& info, const Candidate& candidate, const Document& document, const Pass& pass) {
-  std::string text = fmt::format("{}\n{}\n{}\n{}\n", MRROPE_VERSION, info.task, info.model_hash, document.hash);
-  if (candidate.plan) {
-    Plan plan = *candidate.plan;
-    plan.source.clear();  // where it came from does not matter
-    plan.spec.name.clear();
-    text += to_json(plan);
-  }
+  std::string text = fmt::format("{}\n{}\n{}\n{}\n{}", MRROPE_VERSION, info.task, info.model_hash, document.hash,
+                                 identity_of(candidate));
   for (const auto& [flag, value] : info.settings) text += fmt::format("{}={}\n", flag, value);
   for (const auto& [name, value] : pass.settings) text += fmt::format("{}={}\n", name, value);
   return content_hash(text);
-}
-
-std::optional<Error> apply(LlamaContext& context, const Candidate& candidate) {
-  if (candidate.plan) return context.use(*candidate.plan);
-  context.use_file();
-  return std::nullopt;
 }
 
 // A logit that is not a number means that the model broke down, most likely an overflow in float16.
@@ -72,7 +61,26 @@ void Meter::skip(std::int64_t tokens) {
   progress_.tokens_total -= tokens;
 }
 
+void Meter::expect(std::int64_t tokens) {
+  ++progress_.items;
+  progress_.tokens_total += tokens;
+}
+
 bool Meter::cancelled() const { return control_.cancel != nullptr && control_.cancel->load(); }
+
+std::string identity_of(const Candidate& candidate) {
+  if (!candidate.plan) return {};
+  Plan plan = *candidate.plan;
+  plan.source.clear();
+  plan.spec.name.clear();
+  return to_json(plan);
+}
+
+std::optional<Error> apply(LlamaContext& context, const Candidate& candidate) {
+  if (candidate.plan) return context.use(*candidate.plan);
+  context.use_file();
+  return std::nullopt;
+}
 
 std::optional<Error> run_passes(LlamaContext& context, std::span<const Document> documents,
                                 std::span<const Candidate> candidates, const Pass& pass, RunFolder& run,

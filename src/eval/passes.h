@@ -22,6 +22,8 @@ class Meter {
   void advance(std::int64_t tokens);
   // A pass that was already there does not count.
   void skip(std::int64_t tokens);
+  // Where the work is not known from the start: one more item.
+  void expect(std::int64_t tokens);
   [[nodiscard]] bool cancelled() const;
 
  private:
@@ -29,6 +31,11 @@ class Meter {
   Progress progress_;
   std::chrono::steady_clock::time_point last_;
 };
+
+// What a plan is, whatever it is called and wherever it came from; for keys of records.
+std::string identity_of(const Candidate& candidate);
+// Makes the context rotate by it. Empties the cache.
+std::optional<Error> apply(LlamaContext& context, const Candidate& candidate);
 
 // One kind of pass.
 struct Pass {

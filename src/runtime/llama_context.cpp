@@ -144,6 +144,7 @@ Result<LlamaContext> LlamaContext::create(const LlamaModel& model, const Context
   if (llama_model_has_encoder(weights) || !llama_model_has_decoder(weights) || llama_model_is_diffusion(weights)) {
     return Error{ErrorCode::unsupported, "the model does not continue a text token by token", model.architecture()};
   }
+  if (model.impl_->vocab_only) return Error{ErrorCode::invalid_argument, "the model has no weights", "vocab_only"};
   llama_context_params params = llama_context_default_params();
   if (std::optional<Error> error = set_cache(options, params)) return *std::move(error);
   if (std::optional<Error> error = set_sizes(options, params)) return *std::move(error);
@@ -203,6 +204,7 @@ std::optional<Error> LlamaContext::truncate(std::size_t n) { return impl_->trunc
 void LlamaContext::clear() { impl_->clear(); }
 void LlamaContext::request_cancel() noexcept { impl_->cancel.store(true, std::memory_order_relaxed); }
 std::size_t LlamaContext::n_cached() const { return impl_->positions.size(); }
+std::size_t LlamaContext::ubatch_size() const { return impl_->ubatch(); }
 std::size_t LlamaContext::ctx_size() const { return llama_n_ctx_seq(impl_->context.get()); }
 std::vector<Rotation> LlamaContext::rotation() const { return runtime::group_by_table(impl_->rotations.seen()); }
 

@@ -84,12 +84,14 @@ Result<LlamaModel> LlamaModel::load(const std::string& path, const LlamaModelOpt
   params.n_gpu_layers = options.n_gpu_layers;
   params.main_gpu = options.main_gpu;
   if (!options.tensor_split.empty()) params.tensor_split = split.data();
+  params.vocab_only = options.vocab_only;
   params.check_tensors = options.check_tensors;
   params.use_extra_bufts = options.repack;
 
   auto impl = std::make_shared<Impl>();
   impl->model.reset(llama_model_load_from_file(header->path.c_str(), params));
   if (!impl->model) return Error{ErrorCode::unsupported, "llama.cpp does not load the file" + log.tail(), path};
+  impl->vocab_only = options.vocab_only;
   if (options.n_gpu_layers != 0) {
     for (ggml_backend_dev_t device : *devices) {
       if (device != nullptr) impl->devices.emplace_back(ggml_backend_dev_name(device));
@@ -176,9 +178,15 @@ Result<std::string> LlamaModel::detokenize(std::span<const Token> tokens, bool s
   }
 }
 
-Result<std::string> LlamaModel::apply_chat_template(std::span<const ChatMessage> messages) const {
-  const char* chat_template = llama_model_chat_template(impl_->model.get(), nullptr);
-  if (chat_template == nullptr) {
+std::string LlamaModel::chat_template() const {
+  const char* text = llama_model_chat_template(impl_->model.get(), nullptr);
+  return text != nullptr ? text : "";
+}
+
+Result<std::string> LlamaModel::apply_chat_template(std::span<const ChatMessage> messages,
+                                                    const std::string& name) const {
+  const std::string chosen = name.empty() ? chat_template() : name;
+  if (chosen.empty()) {
     return Error{ErrorCode::unsupported, "the file has no chat template", "tokenizer.chat_template"};
   }
   std::vector<llama_chat_message> list;
@@ -190,12 +198,14 @@ Result<std::string> LlamaModel::apply_chat_template(std::span<const ChatMessage>
   if (bytes > kMaxText) return Error{ErrorCode::invalid_argument, "the conversation is too long", ""};
   bool recognised = true;
   std::string text = fill_text(bytes, [&](char* buffer, std::int32_t size) {
-    const std::int32_t length = llama_chat_apply_template(chat_template, list.data(), list.size(), true, buffer, size);
+    const std::int32_t length = llama_chat_apply_template(chosen.c_str(), list.data(), list.size(), true, buffer, size);
     recognised = length >= 0;
     return std::max(length, 0);
   });
   if (!recognised) {
-    return Error{ErrorCode::unsupported, "llama.cpp does not recognise the chat template", "tokenizer.chat_template"};
+    return name.empty() ? Error{ErrorCode::unsupported, "llama.cpp does not recognise the chat template",
+                                "tokenizer.chat_template"}
+                        : Error{ErrorCode::invalid_argument, "llama.cpp knows no chat template \"" + name + "\"", ""};
   }
   return text;
 }

@@ -13,6 +13,7 @@ namespace mrrope {
 struct LlamaModel::Impl {
   llama_model_ptr model;
   std::vector<std::string> devices;
+  bool vocab_only = false;
 
   [[nodiscard]] const llama_vocab* vocab() const { return llama_model_get_vocab(model.get()); }
 };
