@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,10 +28,11 @@ namespace mrrope {
 inline constexpr std::string_view kRecordSchema = "mrrope.record/1";
 inline constexpr std::string_view kRunSchema = "mrrope.run/1";
 
-// One scored item: a document under a plan. Sums, not means, so that records can be put together.
+// One scored item: a document, or a sample of a task, under a plan. Sums, not means, so that records can be put
+// together.
 struct Record {
   std::string key;
-  std::string task;      // "ppl", "gap"
+  std::string task;      // "ppl", "gap", "niah_single_2"
   std::string method;    // as spelt, "mrrope-pro"
   double factor = 1;     // S of the plan; 1 for "none"
   std::string document;  // for people: a file's name
@@ -55,12 +57,32 @@ struct Record {
   // What was really computed, read back from the engine: angular speeds of the first group of layers, and its scale.
   std::vector<double> inv_freq;
   double attention_scale = 1;
-  double seconds = 0;  // of the pass; not part of any result
+  double seconds = 0;  // of the pass or the request; not part of any result
+
+  // One answer to one sample of a task; `document_hash` is the hash of its prompt, so that plans are compared on the
+  // same samples. There are a million of them: a record with an answer has nothing of `points` … `attention_scale`
+  // above, and its JSON neither.
+  struct Answer {
+    std::int64_t length = 0;         // the budget of tokens that was asked for
+    std::int64_t index = 0;          // of the sample
+    double depth = -1;               // of its (first) needle, 0 … 1 of the prompt's tokens; negative: none
+    std::int64_t prompt_tokens = 0;  // really sent, with BOS and template
+    std::int64_t new_tokens = 0;
+    std::string text;    // what the model said
+    std::string finish;  // "stop" or "length"
+    std::vector<std::string> references;
+    double score = 0;                           // 0 … 1 by the task's rule
+    std::map<std::string, double> others = {};  // other rules beside it: {"content_recall": 0.71}
+    std::string rotation = {};                  // rotation_hash() of what was computed; empty: the engine does not say
+    bool operator==(const Answer&) const = default;
+  };
+  std::optional<Answer> answer;
 
   bool operator==(const Record&) const = default;
 };
 
-std::string to_json(const Record& record);  // one line, no line break
+// One line, no line break. Bytes that are not UTF-8 become U+FFFD.
+std::string to_json(const Record& record);
 Result<Record> record_from_json(std::string_view text);
 
 // What produced a number. Everything a reader needs to repeat it.
@@ -96,7 +118,8 @@ class RunFolder {
   [[nodiscard]] const Record* find(std::string_view key) const;
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-  // On disk when it returns. After an error (a full disk) the file holds what it held before.
+  // On disk when it returns. After an error (a full disk, a score that is not a number) the file holds what it held
+  // before.
   [[nodiscard]] std::optional<Error> append(const Record& record);
 
   RunFolder(RunFolder&&) noexcept;
@@ -120,6 +143,8 @@ class RunFolder {
 
 // 128 bits as hex digits (XXH3).
 std::string content_hash(std::string_view bytes);
+// 64 bits as hex digits, equal for tables that are equal bit by bit: tells two runs of "the same" plan apart.
+std::string rotation_hash(std::span<const double> inv_freq, double attention_scale);
 // Of a file: all of it up to 1 GiB; beyond that its size, its first and last 64 MiB and 64 pieces of 1 MiB in between,
 // so that a model of 400 GB is known in a second.
 Result<std::string> content_hash_of_file(const std::string& path);

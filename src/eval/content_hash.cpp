@@ -25,6 +25,12 @@ std::string hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.
 
 std::string content_hash(std::string_view bytes) { return hex(XXH3_128bits(bytes.data(), bytes.size())); }
 
+std::string rotation_hash(std::span<const double> inv_freq, double attention_scale) {
+  std::vector<double> table(inv_freq.begin(), inv_freq.end());
+  table.push_back(attention_scale);
+  return fmt::format("{:016x}", XXH3_64bits(table.data(), table.size() * sizeof(double)));
+}
+
 Result<std::string> content_hash_of_file(const std::string& path) {
   const Result<base::File> file = base::File::open(path, base::File::Access::read);
   if (!file) return file.error();

@@ -33,6 +33,78 @@ void expect_schema(ObjectReader& object, std::string_view schema) {
 
 }  // namespace
 
+namespace {
+
+Json to_json(const Record::Answer& a) {
+  Json json{{"length", a.length},
+            {"index", a.index},
+            {"depth", a.depth},
+            {"prompt_tokens", a.prompt_tokens},
+            {"new_tokens", a.new_tokens},
+            {"text", a.text},
+            {"finish", a.finish},
+            {"references", a.references},
+            {"score", a.score}};
+  if (!a.others.empty()) json["others"] = a.others;
+  if (!a.rotation.empty()) json["rotation"] = a.rotation;
+  return json;
+}
+
+Record::Answer read_answer(ObjectReader in) {
+  Record::Answer a;
+  a.length = in.integer("length", 0, kMost);
+  a.index = in.integer("index", 0, kMost);
+  a.depth = in.number("depth");
+  a.prompt_tokens = in.integer("prompt_tokens", 0, kMost);
+  a.new_tokens = in.integer("new_tokens", 0, kMost);
+  a.text = in.text("text");
+  a.finish = in.text("finish");
+  for (const Json& reference : in.array("references")) {
+    if (!reference.is_string()) in.reject("references", ErrorCode::malformed, "expected texts");
+    a.references.push_back(reference.get<std::string>());
+  }
+  a.score = in.number("score");
+  if (a.score < 0 || a.score > 1) in.reject("score", ErrorCode::invalid_argument, "expected a number from 0 to 1");
+  if (in.has("others")) {
+    ObjectReader others = in.object("others");
+    for (const auto& [name, value] : in.any("others").items()) a.others[name] = others.number(name);
+  }
+  if (in.has("rotation")) a.rotation = in.text("rotation");
+  in.finish();
+  return a;
+}
+
+// What passes over documents leave: the fields that a record with an answer does not have.
+void write_pass(const Record& record, Json& json) {
+  json["points"] = Json::array();
+  for (const Record::Point& p : record.points) {
+    json["points"].push_back(Json{{"length", p.length}, {"predicted", p.predicted}, {"nll", p.nll}});
+  }
+  json["bucket"] = record.bucket;
+  json["bucket_nll"] = record.bucket_nll;
+  json["kl_tokens"] = record.kl_tokens;
+  json["kl"] = record.kl;
+  json["inv_freq"] = record.inv_freq;
+  json["attention_scale"] = record.attention_scale;
+}
+
+void read_pass(ObjectReader& in, Record& r) {
+  const Json& points = in.array("points");
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    ObjectReader point(points[i], in.path("points") + "[" + std::to_string(i) + "]");
+    r.points.push_back({point.integer("length", 0, kMost), point.integer("predicted", 0, kMost), point.number("nll")});
+    point.finish();
+  }
+  r.bucket = in.integer("bucket", 0, kMost);
+  r.bucket_nll = in.numbers("bucket_nll");
+  r.kl_tokens = in.integer("kl_tokens", 0, kMost);
+  r.kl = in.number("kl");
+  r.inv_freq = in.numbers("inv_freq");
+  r.attention_scale = in.number("attention_scale");
+}
+
+}  // namespace
+
 std::string to_json(const Record& record) {
   Json json{{"schema", kRecordSchema},
             {"key", record.key},
@@ -40,19 +112,14 @@ std::string to_json(const Record& record) {
             {"method", record.method},
             {"factor", record.factor},
             {"document", record.document},
-            {"document_hash", record.document_hash},
-            {"points", Json::array()},
-            {"bucket", record.bucket},
-            {"bucket_nll", record.bucket_nll},
-            {"kl_tokens", record.kl_tokens},
-            {"kl", record.kl},
-            {"inv_freq", record.inv_freq},
-            {"attention_scale", record.attention_scale},
-            {"seconds", record.seconds}};
-  for (const Record::Point& p : record.points) {
-    json["points"].push_back(Json{{"length", p.length}, {"predicted", p.predicted}, {"nll", p.nll}});
+            {"document_hash", record.document_hash}};
+  if (record.answer) {
+    json["answer"] = to_json(*record.answer);
+  } else {
+    write_pass(record, json);
   }
-  // Names come from files of any spelling
+  json["seconds"] = record.seconds;
+  // Names come from files of any spelling, answers from models of any kind
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -66,19 +133,11 @@ Result<Record> record_from_json(std::string_view text) {
     r.factor = in.number("factor");
     r.document = in.text("document");
     r.document_hash = in.text("document_hash");
-    const Json& points = in.array("points");
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      ObjectReader point(points[i], in.path("points") + "[" + std::to_string(i) + "]");
-      r.points.push_back(
-          {point.integer("length", 0, kMost), point.integer("predicted", 0, kMost), point.number("nll")});
-      point.finish();
+    if (in.has("answer")) {
+      r.answer = read_answer(in.object("answer"));
+    } else {
+      read_pass(in, r);
     }
-    r.bucket = in.integer("bucket", 0, kMost);
-    r.bucket_nll = in.numbers("bucket_nll");
-    r.kl_tokens = in.integer("kl_tokens", 0, kMost);
-    r.kl = in.number("kl");
-    r.inv_freq = in.numbers("inv_freq");
-    r.attention_scale = in.number("attention_scale");
     r.seconds = in.number("seconds");
     return r;
   });

@@ -102,6 +102,8 @@ const Record* RunFolder::find(std::string_view key) const {
 std::optional<Error> RunFolder::append(const Record& record) {
   if (!log_) return Error{ErrorCode::invalid_argument, "the folder was opened to be read", path_};
   const std::string line = to_json(record) + "\n";
+  // JSON has no infinities: a line that cannot be read would spoil the folder.
+  if (const Result<Record> back = record_from_json(line); !back) return back.error();
   std::optional<Error> error = log_->file.write_at(good_bytes_, base::bytes_of(std::string_view(line)));
   if (!error) error = log_->file.sync();
   if (error) {
