@@ -59,7 +59,7 @@ if(llama_FOUND)
   # Tasks that run models; records and statistics are in the library itself.
   add_library(mrrope_measure STATIC)
   add_library(mrrope::measure ALIAS mrrope_measure)
-  set(sources documents.cpp gap.cpp log_softmax.cpp passes.cpp ppl.cpp text_files.cpp)
+  set(sources documents.cpp gap.cpp log_softmax.cpp passes.cpp ppl.cpp shared_prefix.cpp text_files.cpp)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/eval/)
   target_sources(mrrope_measure PRIVATE ${sources})
   target_include_directories(mrrope_measure PRIVATE ${PROJECT_SOURCE_DIR}/src)

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// Prompts that begin alike are computed once as far as they agree.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "mrrope/runtime.h"
+
+namespace mrrope::eval {
+
+// The order in which prompts share most: that of a dictionary. A walk through it is a walk through the tree of their
+// prefixes, in which each branch is entered once, so one cache that is cut back computes every token of the tree once.
+std::vector<std::size_t> sharing_order(std::span<const std::vector<Token>> prompts);
+
+struct Reply {
+  std::vector<Token> tokens;
+  bool cut = false;  // by the budget, not by the model
+};
+
+// Answers prompts from a cache that keeps the prompt before. Of one context with one plan: cached keys are already
+// rotated.
+class PrefixCache {
+ public:
+  // `share`: false computes every prompt from its start, for comparison.
+  PrefixCache(const LlamaModel& model, LlamaContext& context, bool share);
+
+  // Greedy. `step` hears how many prompt tokens were just done, and ends the call with ErrorCode::cancelled if it says
+  // false. Domain: tokens is not empty.
+  Result<Reply> answer(std::span<const Token> tokens, const GenerateOptions& options,
+                       const std::function<bool(std::int64_t)>& step);
+
+  [[nodiscard]] std::int64_t computed() const noexcept { return computed_; }  // prompt tokens so far
+
+ private:
+  void keep_common(std::span<const Token> tokens);
+
+  LlamaContext& context_;
+  std::size_t ubatch_;
+  bool share_;
+  std::vector<Token> cached_;
+  std::int64_t computed_ = 0;
+};
+
+}  // namespace mrrope::eval
