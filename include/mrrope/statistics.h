@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// From records to statements: perplexities with their uncertainty, and paired differences between plans.
+// From records to statements: perplexities and scores with their uncertainty, and paired differences between plans.
 //
 //   std::vector<PplRow> table = ppl_table(run.records());                 // method x factor x length
 //   Comparison c = compare_ppl(run.records(), "mrrope-pro", "yarn", 32768);  // on the same documents
 //   c.verdict();                                                          // "1.8 ± 0.6 % lower"
+//
+//   std::vector<ScoreRow> scores = score_table(run.records());            // task x method x factor x length
+//   ScoreComparison s = compare_scores(run.records(), "mrrope-pro", 4, "yarn", 4, "niah_single_2", 32768);
+//   s.verdict();                                                          // "+12.0 ± 4.1 points"
 //
 // PPL(L) = exp of the mean over documents of a document's mean -ln p over its first L tokens: the protocol of YaRN and
 // MrRoPE (docs/evaluation.md). Texts differ far more than methods do, so differences are taken per document first.
@@ -60,6 +64,69 @@ struct Comparison {
 // about this text only. `last`: over the last 2048 tokens before `length` instead of all.
 Comparison compare_ppl(std::span<const Record> records, std::string_view method_a, double factor_a,
                        std::string_view method_b, double factor_b, std::int64_t length, bool last = false);
+
+// ---- Tasks with answers
+// ------------------------------------------------------------------------------------------------
+
+struct ScoreRow {
+  std::string task;
+  std::string method;
+  double factor = 1;
+  std::int64_t length = 0;
+  double score = 0;         // mean, 0 … 1
+  double stderr_score = 0;  // of the mean, by the spread over samples; 0 for a single one
+  std::size_t samples = 0;
+  double cut = 0;    // share of answers that the budget of tokens ended
+  double empty = 0;  // share of answers without a visible character
+};
+// Rows by task, method and factor in the order of the records, then by length.
+std::vector<ScoreRow> score_table(std::span<const Record> records);
+
+// The plain mean of the task scores at a length: RULER's headline.
+struct MeanScoreRow {
+  std::string method;
+  double factor = 1;
+  std::int64_t length = 0;
+  std::size_t tasks = 0;
+  double score = 0;
+  double stderr_score = 0;
+  // Lower end of the 95 % interval. Ten right answers of ten have no spread, and prove little: the variance of each
+  // task is taken as if two right and two wrong answers had been seen besides (Agresti and Coull 1998).
+  double low = 0;
+};
+std::vector<MeanScoreRow> mean_scores(std::span<const ScoreRow> table);
+
+// RULER's effective length: the longest one whose mean score exceeds the threshold (85.6 %: Llama-2-7B-chat at 4k).
+// Lengths at which a task is missing that others have do not count. 0: none.
+struct EffectiveLength {
+  std::int64_t length = 0;
+  std::int64_t sure = 0;  // the longest one whose lower bound exceeds it
+};
+EffectiveLength effective_length(std::span<const MeanScoreRow> rows, std::string_view method, double factor,
+                                 double threshold = 0.856);
+
+// Paired over samples: score of a minus score of b, sample by sample, in points of 100.
+struct ScoreComparison {
+  std::string task;  // empty: all
+  std::int64_t length = 0;
+  std::size_t samples = 0;   // that both have
+  double difference = 0;     // mean
+  double low = 0, high = 0;  // 95 %
+  std::size_t a_better = 0, b_better = 0;
+  // Of the exact sign test on the samples that differ; where scores are 0 and 1 that is McNemar's exact test.
+  double p_value = 1;
+  // 0 lies outside the interval, and: p < 0.05 where scores are 0 and 1, else at least six samples differ.
+  bool differs = false;
+  [[nodiscard]] std::string verdict() const;  // "+12.0 ± 4.1 points", "no difference (+0.3 ± 2.0 points)"
+};
+
+// A sample is known by task, length and the hash of its prompt. Over all tasks every sample counts alike; with as many
+// samples of each task that is the difference of mean_scores(). The interval: bootstrap over samples (10 000 resamples,
+// fixed seed) from 6 to 1000 of them; Student's t below, and above, where both agree.
+ScoreComparison compare_scores(std::span<const Record> records, std::string_view method_a, double factor_a,
+                               std::string_view method_b, double factor_b, std::string_view task, std::int64_t length);
+
+// ------------------------------------------------------------------------------------------------------------------------
 
 // Quantile of |t| with `freedom` degrees for a two-sided 95 % interval.
 double student_t95(std::size_t freedom);

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
-#include <random>
 #include <utility>
+
+#include "eval/interval.h"
 
 namespace mrrope {
 
@@ -22,8 +22,6 @@ struct Mean {
 };
 
 constexpr std::int64_t kLast = 2048;
-constexpr int kResamples = 10'000;
-constexpr std::size_t kBootstrapFrom = 6;
 
 const Record::Point* point_at(const Record& record, std::int64_t length) {
   for (const Record::Point& p : record.points) {
@@ -81,29 +79,6 @@ std::vector<double> ranks(std::span<const double> values) {
 }
 
 }  // namespace
-
-Estimate estimate(std::span<const double> values) {
-  Estimate out{.mean = 0, .stderr_mean = 0, .n = values.size()};
-  if (values.empty()) return out;
-  const auto n = static_cast<double>(values.size());
-  out.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  if (values.size() < 2) return out;
-  double squares = 0;
-  for (const double v : values) squares += (v - out.mean) * (v - out.mean);
-  out.stderr_mean = std::sqrt(squares / (n - 1) / n);
-  return out;
-}
-
-double student_t95(std::size_t freedom) {
-  // Two-sided 5 %: 1 to 30 degrees from the usual table, beyond that the Cornish-Fisher series.
-  static constexpr std::array<double, 30> table = {
-      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-      2.120,  2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-  if (freedom == 0) return INFINITY;
-  if (freedom <= table.size()) return table[freedom - 1];
-  const auto n = static_cast<double>(freedom);
-  return 1.95996 + 2.3722 / n + 2.8225 / (n * n);
-}
 
 double rank_correlation(std::span<const double> a, std::span<const double> b) {
   const std::vector<double> x = ranks(a);
@@ -201,24 +176,10 @@ Comparison compare_ppl(std::span<const Record> records, std::string_view method_
     out.ratio_high = std::exp(whole + half);
   } else {
     const Estimate d = estimate(differences);
-    double low = d.mean - student_t95(d.n - 1) * d.stderr_mean;
-    double high = d.mean + student_t95(d.n - 1) * d.stderr_mean;
-    if (d.n >= kBootstrapFrom) {
-      std::mt19937_64 random(20260101);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same verdict every time
-      std::vector<double> means;
-      means.reserve(kResamples);
-      for (int i = 0; i < kResamples; ++i) {
-        double sum = 0;
-        for (std::size_t k = 0; k < d.n; ++k) sum += differences[random() % d.n];  // modulo: bias below 2^-50
-        means.push_back(sum / static_cast<double>(d.n));
-      }
-      std::sort(means.begin(), means.end());
-      low = means[kResamples / 40];
-      high = means[kResamples - 1 - kResamples / 40];
-    }
+    const eval::Interval interval = eval::interval95(differences);
     out.ratio = std::exp(d.mean);
-    out.ratio_low = std::exp(low);
-    out.ratio_high = std::exp(high);
+    out.ratio_low = std::exp(interval.low);
+    out.ratio_high = std::exp(interval.high);
   }
   out.differs = differences.size() >= 3 && (out.ratio_high < 1 || out.ratio_low > 1);
   return out;
