@@ -3,9 +3,10 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS mrrope EXPORT mrrope-targets)
-# mrrope::runtime and mrrope::measure are not part of the package: it would bring llama.cpp along.
+# mrrope::runtime, mrrope::measure and mrrope::servers are not part of the package: it would bring llama.cpp and libcurl
+# along.
 install(DIRECTORY include/mrrope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} PATTERN runtime.h EXCLUDE
-        PATTERN perplexity.h EXCLUDE)
+        PATTERN perplexity.h EXCLUDE PATTERN servers.h EXCLUDE)
 install(EXPORT mrrope-targets NAMESPACE mrrope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
 if(MRROPE_BUILD_CLI)
   install(TARGETS mrrope_cli)

@@ -33,7 +33,9 @@ PUBLIC_ROOM = {
     "gguf.h": "formats", "hf_config.h": "formats", "hf_folder.h": "formats",
     "model_file.h": "formats", "provenance.h": "formats",
     "targets.h": "targets", "findings.h": "targets",
-    "runtime.h": "runtime", "perplexity.h": "eval", "records.h": "eval", "statistics.h": "eval",
+    "runtime.h": "runtime", "servers.h": "runtime",
+    "benchmarks.h": "eval", "export.h": "eval", "perplexity.h": "eval", "records.h": "eval", "scoring.h": "eval",
+    "statistics.h": "eval", "task_files.h": "eval", "tasks.h": "eval",
     "mrrope.h": "cli",
 }
 
@@ -43,7 +45,7 @@ RESTRICTED = {
     r"immintrin\.h|arm_neon\.h|hwy/.*": {"rotary", "eval"},
     r"iostream": set(),
     r"CLI/CLI\.hpp": {"cli"},
-    r"httplib\.h": {"runtime"},
+    r"curl/.*": {"runtime"},
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+//
+// Servers that say anything, or nothing, for ever: an error that people can read, in bounded time and memory.
+#include "tests/servers/stub_server.h"
+
+namespace mrrope::test {
+namespace {
+
+const std::string kKey = "sk-0123456789abcdefghij";
+
+struct Lie {
+  const char* name;
+  std::string bytes;
+  const char* expected;  // in the error
+};
+
+std::string ok(const std::string& body) { return http(200, body); }
+
+// Every one of them repeats the key.
+std::vector<Lie> lies() {
+  const std::string choice = R"({"choices": [{"text": "x", "finish_reason": "stop"}])";
+  return {
+      {"garbage", "\x01\x02 \xff" + kKey, ""},
+      {"nothing", "", ""},
+      {"no_status", "HTTP/1.1 abc " + kKey + "\r\n\r\n", ""},
+      {"half_a_header", "HTTP/1.1 200 OK\r\nContent-Le" + kKey, ""},
+      {"garbage_json", ok("certainly! {" + kKey), "no JSON"},
+      {"truncated_json", ok(R"({"choices": [{"text": ")" + kKey), "no JSON"},
+      {"truncated_body", "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{\"a\": \"" + kKey, "remaining"},
+      {"negative_length", "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n{}" + kKey, ""},
+      {"bad_chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz" + kKey + "\r\n{}\r\n", ""},
+      {"html", http(200, "<h1>" + kKey + "</h1>", "", "text/html"), "expected JSON, found text/html"},
+      {"stream", http(200, "data: {}", "", "text/event-stream; " + kKey), "expected JSON, found text/event-stream"},
+      {"compressed", http(200, "\x1f\x8b\x08" + kKey, "Content-Encoding: gzip\r\n"), "no JSON"},
+      {"list", ok("[\"" + kKey + "\"]"), "expected an object, found a list"},
+      {"no_choices", ok("{\"x\": \"" + kKey + "\"}"), "choices: missing"},
+      {"choices_object", ok(R"({"choices": {"a": ")" + kKey + "\"}}"), "choices: expected a list, found an object"},
+      {"no_choice", ok(R"({"choices": [], "x": ")" + kKey + "\"}"), "choices: expected an answer, found none"},
+      {"choice_number", ok(R"({"choices": [1], "x": ")" + kKey + "\"}"),
+       "choices[0]: expected an object, found a number"},
+      {"no_text", ok(R"({"choices": [{"message": ")" + kKey + "\"}]}"), "choices[0].text: missing"},
+      {"text_number", ok(R"({"choices": [{"text": 5, "x": ")" + kKey + "\"}]}"),
+       "choices[0].text: expected a string, found a number"},
+      {"finish_number", ok(R"({"choices": [{"text": "x", "finish_reason": 5, "x": ")" + kKey + "\"}]}"),
+       "finish_reason"},
+      {"finish_prose", ok(R"({"choices": [{"text": "x", "finish_reason": ")" + kKey + "\"}]}"), "finish_reason"},
+      {"usage_text", ok(choice + R"(, "usage": ")" + kKey + "\"}"), "usage: expected an object, found a string"},
+      {"usage_negative", ok(choice + R"(, "usage": {"prompt_tokens": -1}, "x": ")" + kKey + "\"}"),
+       "usage.prompt_tokens"},
+      {"usage_huge", ok(choice + R"(, "usage": {"prompt_tokens": 1e300}, "x": ")" + kKey + "\"}"),
+       "usage.prompt_tokens"},
+      {"overflow", ok(choice + R"(, "n": 1e999, "x": ")" + kKey + "\"}"), "no JSON"},
+      {"twice", ok(choice + R"(, "choices": [{"text": ")" + kKey + "\"}]}"), "occurs twice"},
+      {"key_as_field", ok("{\"" + kKey + "\": 1, \"" + kKey + "\": 2}"), "occurs twice"},
+      {"deep", ok(std::string(100'000, '[') + kKey), "no JSON"},
+      {"not_utf8",
+       ok(R"({"choices": [{"text": ")"
+          "\xff" +
+          kKey + "\"}]}"),
+       "no JSON"},
+      {"key_as_answer", ok(R"({"choices": [{"text": ")" + kKey + "\"}]}"), "repeats the API key"},
+      {"key_escaped", ok(R"({"choices": [{"text": "\u0073)" + kKey.substr(1) + "\"}]}"), "repeats the API key"},
+      {"error_500", http(500, R"({"error": {"message": "\u0073)" + kKey.substr(1) + "\\n\\u001b[31m is\"}}"),
+       "HTTP 500: [key] [31m is"},
+      {"error_502", http(502, "<h1>" + kKey + "\x1b[0m</h1>", "", "text/html"), "HTTP 502: <h1>[key] [0m</h1>"},
+      {"redirect", http(307, "", "Location: http://elsewhere/" + kKey + "\r\n"), "not followed"},
+      {"redirect_nowhere", http(302, kKey), "not followed"},
+  };
+}
+
+class Hostile : public testing::TestWithParam<Lie> {};
+
+TEST_P(Hostile, AnswerIsAReadableErrorThatDoesNotShowTheKey) {
+  StubServer server(says(GetParam().bytes));
+  const Outcome outcome = ask({.urls = {server.url()}, .model = "m", .api_key = kKey, .attempts = 2}, 1);
+  ASSERT_FALSE(outcome.error) << to_string(*outcome.error);
+  ASSERT_EQ(outcome.calls[0], 1);
+  ASSERT_FALSE(outcome.answers.at(0));
+  const Error& error = outcome.answers.at(0).error();
+  const std::string text = to_string(error);
+  EXPECT_NE(text.find(GetParam().expected), std::string::npos) << text;
+  EXPECT_NE(text.find("(2 attempts)"), std::string::npos) << text;
+  EXPECT_EQ(text.find(kKey), std::string::npos) << text;
+  EXPECT_TRUE(error.code == ErrorCode::malformed || error.code == ErrorCode::io);
+  EXPECT_EQ(error.where, server.url());
+  EXPECT_LT(text.size(), 1000U) << text;
+  for (const char c : text) EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) << text;
+}
+
+TEST_P(Hostile, ServerDoesNotKeepAnotherFromAnswering) {
+  StubServer liar(says(GetParam().bytes)), server(honest());
+  const Outcome outcome = ask({.urls = {liar.url(), server.url()}, .api_key = kKey, .concurrency = 2}, 12);
+  ASSERT_FALSE(outcome.error) << to_string(*outcome.error);
+  EXPECT_TRUE(outcome.each_answered_once());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Hostile, testing::ValuesIn(lies()),
+                         [](const testing::TestParamInfo<Lie>& lie) { return std::string(lie.param.name); });
+
+// ---- Without end ----------------------------------------------------------------------------------------------------
+
+// What becomes of one attempt at a server that goes on repeating `bytes` after `beginning`.
+std::string error_of_endless(const std::string& beginning, const std::string& bytes,
+                             milliseconds pause = milliseconds(0), double deadline_s = 60) {
+  StubServer server([&](const StubServer::Caller& caller, const Question&) {
+    if (!caller.send(beginning)) return false;
+    while (caller.send(bytes) && (pause.count() == 0 || caller.sleep(pause))) {
+    }
+    return false;
+  });
+  const Outcome outcome = ask({.urls = {server.url()}, .api_key = kKey, .deadline_s = deadline_s, .attempts = 1}, 1);
+  if (outcome.error) return to_string(*outcome.error);
+  return outcome.answers.at(0) ? "answered" : outcome.answers.at(0).error().message;
+}
+
+TEST(Endless, BodyIsCutOff) {
+  const std::string block(65536, 'x');
+  const std::string expected = "the answer has more than 8388608 bytes";
+  EXPECT_EQ(error_of_endless("HTTP/1.1 200 OK\r\n\r\n{\"a\": \"", block), expected);
+  EXPECT_EQ(error_of_endless("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "10000\r\n" + block + "\r\n"),
+            expected);
+  EXPECT_EQ(error_of_endless("HTTP/1.1 500 OK\r\n\r\n", block), expected);
+}
+
+TEST(Endless, LineOfTenMegabytesIsCutOff) {
+  StubServer server(says(http(200, R"({"choices": [{"text": ")" + std::string(10 << 20, 'x') + "\"}]}")));
+  const Outcome outcome = ask({.urls = {server.url()}, .attempts = 1}, 1);
+  EXPECT_EQ(outcome.answers.at(0).error().message, "the answer has more than 8388608 bytes");
+}
+
+TEST(Endless, HeadersAreCutOff) {
+  const std::string value(1000, 'x');
+  EXPECT_EQ(error_of_endless("HTTP/1.1 200 OK\r\n", "X: " + value + "\r\n"),
+            "the headers of the answer have more than 65536 bytes");
+  EXPECT_EQ(error_of_endless("", "HTTP/1.1 100 Continue\r\n\r\n"),
+            "the headers of the answer have more than 65536 bytes");
+  // libcurl has bounds of its own for a single line.
+  EXPECT_NE(error_of_endless("HTTP/1.1 200 ", value), "answered");
+  EXPECT_NE(error_of_endless("HTTP/1.1 200 OK\r\nX: ", value), "answered");
+  EXPECT_NE(error_of_endless("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "0"), "answered");
+}
+
+TEST(Endless, DripEndsAtTheDeadline) {
+  for (const char* beginning : {"HTTP/1.1 200 ", "HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 200 OK\r\n\r\n"}) {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(error_of_endless(beginning, "x", milliseconds(50), 0.6), "no complete answer within 0.6 s");
+    EXPECT_GE(seconds_since(start), 0.6);
+    EXPECT_LT(seconds_since(start), 10);
+  }
+}
+
+TEST(Endless, SilenceEndsAtTheDeadline) {
+  StubServer server(
+      [](const StubServer::Caller& caller, const Question&) { return caller.wait_for_hangup() && false; });
+  const Outcome outcome = ask({.urls = {server.url()}, .deadline_s = 0.3, .attempts = 1}, 1);
+  EXPECT_EQ(outcome.answers.at(0).error().message, "no complete answer within 0.3 s");
+}
+
+// ---- Statuses -------------------------------------------------------------------------------------------------------
+
+// Answers with `replies` in turn, then honestly.
+StubServer::Behaviour first(std::vector<std::string> replies) {
+  auto next = std::make_shared<std::atomic<std::size_t>>(0);
+  return [replies = std::move(replies), next](const StubServer::Caller& caller, const Question& question) {
+    const std::size_t i = (*next)++;
+    return caller.send(i < replies.size() ? replies[i] : completion(question.prompt() + ", answered"));
+  };
+}
+
+TEST(Status, OfAServerInTroubleIsTriedAgain) {
+  StubServer server(first({http(500, "oops"), http(408, "")}));
+  const Outcome outcome = ask({.urls = {server.url()}, .concurrency = 1}, 1);
+  ASSERT_TRUE(outcome.each_answered_once());
+  EXPECT_EQ(outcome.answers.at(0)->attempts, 3);
+}
+
+TEST(Status, OfABusyServerIsGivenTheTimeItAsksFor) {
+  for (const int status : {429, 503}) {
+    StubServer server(first({http(status, "", "Retry-After: 1\r\n")}));
+    const auto start = std::chrono::steady_clock::now();
+    const Outcome outcome = ask({.urls = {server.url()}, .concurrency = 1}, 3);
+    EXPECT_TRUE(outcome.each_answered_once());
+    EXPECT_EQ(outcome.answers.at(0)->attempts, 2);
+    EXPECT_GE(seconds_since(start), 1);
+  }
+}
+
+TEST(Status, OfABusyServerSendsTheRequestToAnother) {
+  StubServer busy(says(http(429, "", "Retry-After: 50\r\n"))), server(honest());
+  const Outcome outcome = ask({.urls = {busy.url(), server.url()}, .concurrency = 1}, 10);
+  EXPECT_TRUE(outcome.each_answered_once());
+  EXPECT_EQ(busy.posts(), 1);
+}
+
+TEST(Status, OfARefusalConcernsOneRequestAndKeepsTheServersWords) {
+  StubServer server([](const StubServer::Caller& caller, const Question& question) {
+    if (question.prompt() != "prompt 3") return caller.send(completion(question.prompt() + ", answered"));
+    return caller.send(
+        http(400, R"({"error": {"message": "maximum context length is 512 tokens\u0007", "code": 400}})"));
+  });
+  const Outcome outcome = ask({.urls = {server.url()}}, 10);
+  ASSERT_FALSE(outcome.error);
+  EXPECT_EQ(server.posts(), 10);
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(outcome.answers.at(i).has_value(), i != 3);
+  EXPECT_EQ(outcome.answers.at(3).error(),
+            (Error{ErrorCode::invalid_argument, "HTTP 400: maximum context length is 512 tokens", server.url()}));
+}
+
+TEST(Status, OfAWrongKeyUrlOrModelEndsTheRun) {
+  for (const auto& [status, advice] : std::map<int, std::string>{{401, "does not accept the API key"},
+                                                                 {403, "does not accept the API key"},
+                                                                 {404, "call its model \"mm\""}}) {
+    StubServer server(says(http(status, R"({"message": "no such thing: )" + kKey + "\"}")));
+    const Outcome outcome = ask({.urls = {server.url()}, .model = "mm", .api_key = kKey}, 10);
+    ASSERT_TRUE(outcome.error);
+    EXPECT_EQ(outcome.error->code, ErrorCode::invalid_argument);
+    EXPECT_EQ(outcome.error->where, server.url());
+    EXPECT_NE(outcome.error->message.find("HTTP " + std::to_string(status) + ": no such thing: [key]"),
+              std::string::npos);
+    EXPECT_NE(outcome.error->message.find(advice), std::string::npos) << outcome.error->message;
+  }
+}
+
+TEST(Status, OfARedirectAtTheFirstContactIsExplained) {
+  StubServer server(honest(), 0, http(301, "", "Location: https://elsewhere/v1/models\r\n"));
+  const Outcome outcome = ask({.urls = {server.url()}}, 1);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_NE(outcome.error->message.find("redirects to https://elsewhere/v1/models are not followed"),
+            std::string::npos);
+  EXPECT_EQ(server.posts(), 0);
+}
+
+// ---- Chat and tokens ------------------------------------------------------------------------------------------------
+
+TEST(Chat, AnswersAreReadWithAndWithoutContent) {
+  StubServer server(
+      first({ok(R"({"choices": [{"message": {"role": "assistant", "content": "Paris"}, "finish_reason": "length"}]})"),
+             ok(R"({"choices": [{"message": {"content": null}}], "usage": null})")}));
+  const Outcome outcome = ask({.urls = {server.url()}, .chat = true, .concurrency = 1}, 2);
+  ASSERT_FALSE(outcome.error);
+  EXPECT_EQ(outcome.answers.at(0)->text, "Paris");
+  EXPECT_EQ(outcome.answers.at(0)->finish, "length");
+  EXPECT_EQ(outcome.answers.at(1)->text, "");
+  EXPECT_EQ(outcome.answers.at(1)->finish, "");
+  EXPECT_EQ(outcome.answers.at(1)->prompt_tokens, 0);
+}
+
+TEST(TokenCount, UnderstandsBothKindsOfServer) {
+  StubServer llama([](const StubServer::Caller& caller, const Question& question) {
+    EXPECT_EQ(question.path, "/tokenize");
+    return caller.send(
+        ok(question.body == R"({"content":"a b c"})" ? R"({"tokens": [5, 6, 7]})" : R"({"tokens": []})"));
+  });
+  StubServer vllm([](const StubServer::Caller& caller, const Question& question) {
+    const nlohmann::json body = nlohmann::json::parse(question.body);
+    if (!body.contains("prompt")) return caller.send(http(400, R"({"error": {"message": "prompt: Field required"}})"));
+    EXPECT_EQ(body, nlohmann::json::parse(R"({"prompt": "a b c", "add_special_tokens": false, "model": "m"})"));
+    return caller.send(ok(R"({"count": 3, "max_model_len": 512, "tokens": [5, 6, 7]})"));
+  });
+  EXPECT_EQ(*server_token_count({.urls = {llama.url() + "/v1"}, .model = "m"}, "a b c"), 3);
+  EXPECT_EQ(*server_token_count({.urls = {vllm.url()}, .model = "m"}, "a b c"), 3);
+}
+
+TEST(TokenCount, IsAskedOfTheNextServerIfOneDoesNotKnow) {
+  StubServer plain(says(http(404, ""))), llama(says(ok(R"({"tokens": [1, 2]})")));
+  EXPECT_EQ(*server_token_count({.urls = {plain.url(), llama.url()}}, "x"), 2);
+  const auto none = server_token_count({.urls = {plain.url()}}, "x");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::unsupported);
+}
+
+TEST(TokenCount, DoesNotBelieveEverything) {
+  for (const char* body :
+       {"", "[]", "{}", R"({"count": -1})", R"({"count": "3"})", R"({"count": 1e300})", R"({"tokens": 3})"}) {
+    StubServer server(says(ok(body)));
+    EXPECT_FALSE(server_token_count({.urls = {server.url()}}, "x")) << body;
+  }
+  StubServer thief(says(http(500, kKey)));
+  const auto stolen = server_token_count({.urls = {thief.url()}, .api_key = kKey}, "x");
+  EXPECT_EQ(to_string(stolen.error()).find(kKey), std::string::npos);
+  EXPECT_EQ(server_token_count({.urls = {"http://127.0.0.1:" + std::to_string(closed_port())}}, "x").error().code,
+            ErrorCode::io);
+}
+
+}  // namespace
+}  // namespace mrrope::test
