@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Libraries come from the system where it has them (Debian 12: nlohmann-json3-dev libfmt-dev libhwy-dev libxxhash-dev
-# libcli11-dev libgtest-dev);
-# otherwise they are fetched at the pinned tag. None of them appears in an installed header or is needed by a consumer.
+# libcli11-dev libgtest-dev zlib1g-dev);
+# otherwise most are fetched at the pinned tag. None of them appears in an installed header, and a consumer needs zlib only.
 include(FetchContent)
 
 FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json.git GIT_TAG v3.11.2 GIT_SHALLOW ON
@@ -13,6 +13,7 @@ FetchContent_Declare(hwy GIT_REPOSITORY https://github.com/google/highway.git GI
 FetchContent_MakeAvailable(nlohmann_json fmt hwy)
 # xxHash is used as a header; its package has no CMake configuration everywhere.
 find_path(MRROPE_XXHASH_DIR xxhash.h REQUIRED)
+find_package(ZLIB REQUIRED)
 
 if(MRROPE_BUILD_CLI)
   FetchContent_Declare(CLI11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.1.2 GIT_SHALLOW ON

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# find_package(mrrope) and pkg-config mrrope. The library carries no dependency of its own into either.
+# find_package(mrrope) and pkg-config mrrope. The only dependency that either carries is zlib.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS mrrope EXPORT mrrope-targets)

@@ -46,6 +46,7 @@ RESTRICTED = {
     r"iostream": set(),
     r"CLI/CLI\.hpp": {"cli"},
     r"curl/.*": {"runtime"},
+    r"zlib\.h": {"base"},
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
