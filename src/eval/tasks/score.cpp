@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "eval/tasks/score.h"
+
+#include "eval/tasks/catalogue.h"
+#include "mrrope/scoring.h"
+
+namespace mrrope {
+
+namespace drafts {
+
+double all_found(const Sample& sample, std::string_view said) {
+  return string_match_all(sample.references, clean_prediction(said));
+}
+double any_found(const Sample& sample, std::string_view said) {
+  return string_match_part(sample.references, clean_prediction(said));
+}
+double first_digits(const Sample& sample, std::string_view said) { return mrrope::passkey(sample.references[0], said); }
+double same_words(const Sample& sample, std::string_view said) { return rouge1_recall(sample.references[0], said); }
+double whole_word(const Sample& sample, std::string_view said) {
+  return mrrope::kv_retrieval(sample.references[0], said);
+}
+double first_number(const Sample& sample, std::string_view said) {
+  return mrrope::math_find(sample.references[0], said);
+}
+double same_name(const Sample& sample, std::string_view said) { return longdialogue_qa(sample.references[0], said); }
+
+double named_option(const Sample& sample, std::string_view said) {
+  if (sample.references.size() < 2 || sample.references[0].empty()) return 0;
+  return mrrope::code_debug(sample.references[0][0], sample.references[1], sample.answer_prefix + std::string(said));
+}
+double said_letter(const Sample& sample, std::string_view said) {
+  const auto letter = longbench2_letter(sample.answer_prefix + std::string(said));
+  return letter && sample.references[0] == std::string_view(&*letter, 1) ? 1 : 0;
+}
+
+}  // namespace drafts
+
+double score_answer(const Task& task, const Sample& sample, std::string_view answer) {
+  const drafts::Scoring score = drafts::scoring_of(task);
+  if (score == nullptr || sample.references.empty()) return 0;
+  return score(sample, without_thinking(answer));
+}
+
+std::map<std::string, double> other_scores(const Task& task, const Sample& sample, std::string_view answer) {
+  if (drafts::scoring_of(task) != drafts::same_words || sample.references.empty()) return {};
+  const std::string said = without_thinking(answer);
+  return {{"content_recall", content_recall(sample.references[0], said)}};
+}
+
+}  // namespace mrrope
