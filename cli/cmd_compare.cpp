@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// mrrope compare: which plan is better on the same documents, and how sure that is.
+// mrrope compare: which plan is better on the same documents or samples, and how sure that is.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,34 +9,21 @@
 
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/compare.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "mrrope/mrrope.h"
-#include "mrrope/records.h"
 #include "mrrope/statistics.h"
 
 namespace mrrope::cli {
 
-namespace {
+std::string PlanName::text() const { return method == "none" ? method : fmt::format("{} x{:g}", method, factor); }
 
-using base::Json;
-
-struct Options {
-  std::vector<std::string> runs;
-  std::string baseline;
-  bool last = false;
-  bool json = false;
-};
-
-struct PlanName {
-  std::string method;
-  double factor = 1;
-  bool operator==(const PlanName&) const = default;
-  [[nodiscard]] std::string text() const { return method == "none" ? method : fmt::format("{} x{:g}", method, factor); }
-};
-
-// Without a wish: the deployed YaRN, which most people have; else the file as it is; else the first.
-Result<PlanName> baseline_of(const Options& options, const std::vector<PlanName>& plans) {
+Result<PlanName> baseline_of(const CompareOptions& options, const std::vector<PlanName>& plans) {
+  if (plans.size() < 2) {
+    return Error{ErrorCode::invalid_argument,
+                 "there is only one method to look at; measure another into the same folder", options.runs.front()};
+  }
   const std::string wanted = options.baseline.empty() ? "yarn" : options.baseline;
   for (const PlanName& plan : plans) {
     if (plan.method == wanted || plan.text() == wanted) return plan;
@@ -53,13 +40,18 @@ Result<PlanName> baseline_of(const Options& options, const std::vector<PlanName>
   return plans.front();
 }
 
-int run_compare(const Options& options) {
+namespace {
+
+using base::Json;
+
+int run_compare(const CompareOptions& options) {
   std::vector<Record> records;
   for (const std::string& path : options.runs) {
     const Result<RunFolder> run = RunFolder::read(path);
     if (!run) return fail(run.error());
     records.insert(records.end(), run->records().begin(), run->records().end());
   }
+  if (!records.empty() && records.front().answer) return print_score_comparison(options, records);
   std::vector<PlanName> plans;
   std::vector<std::int64_t> lengths;
   for (const PplRow& row : ppl_table(records)) {
@@ -67,10 +59,6 @@ int run_compare(const Options& options) {
       plans.push_back({row.method, row.factor});
     }
     lengths.push_back(row.length);
-  }
-  if (plans.size() < 2) {
-    return fail({ErrorCode::invalid_argument,
-                 "there is only one method to look at; measure another into the same folder", options.runs.front()});
   }
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
@@ -125,14 +113,15 @@ int run_compare(const Options& options) {
 }  // namespace
 
 void add_compare(CLI::App& program, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   CLI::App* command = program.add_subcommand("compare",
                                              "paired verdicts on measured runs\n"
                                              "\n"
                                              "  mrrope compare run --baseline yarn\n");
   command->add_option("RUN", options->runs, "folders that mrrope eval wrote (of one model)")->required();
   command->add_option("--baseline", options->baseline, "a method (default: yarn, else none)")->type_name("METHOD");
-  command->add_flag("--last", options->last, "over the last 2048 tokens before each length");
+  command->add_flag("--last", options->last, "perplexity over the last 2048 tokens before each length");
+  command->add_flag("--by-task", options->by_task, "scores of every task as well");
   command->add_flag("--json", options->json, "as JSON");
   command->callback([options, &action] { action = [options] { return run_compare(*options); }; });
 }

@@ -6,17 +6,10 @@
 #include <cerrno>
 
 #include "base/file.h"
+#include "eval/run_files.h"
 #include "mrrope/records.h"
 
 namespace mrrope {
-
-namespace {
-
-// Records are text; a folder larger than this is not one of ours.
-constexpr std::uint64_t kMaxRecords = std::uint64_t{4} << 30;
-constexpr std::uint64_t kMaxInfo = std::uint64_t{1} << 20;
-
-}  // namespace
 
 struct RunFolder::Log {
   base::File file;
@@ -28,32 +21,16 @@ RunFolder& RunFolder::operator=(RunFolder&&) noexcept = default;
 RunFolder::~RunFolder() = default;
 
 std::optional<Error> RunFolder::load() {
-  const std::string info_path = path_ + "/run.json";
-  const Result<std::string> info_text = base::read_file(info_path, kMaxInfo);
-  if (!info_text) return info_text.error();
-  Result<RunInfo> info = run_info_from_json(*info_text);
-  if (!info) return Error{info.error().code, to_string(info.error()), info_path};
+  Result<RunInfo> info = eval::read_run_info(path_);
+  if (!info) return info.error();
   info_ = *std::move(info);
-
-  const std::string log_path = path_ + "/records.jsonl";
-  if (!base::identity_of(log_path)) return std::nullopt;
-  const Result<std::string> text = base::read_file(log_path, kMaxRecords);
-  if (!text) return text.error();
-  std::size_t line = 1;
-  for (std::size_t at = 0; at < text->size(); ++line) {
-    const std::size_t end = text->find('\n', at);
-    const bool last = end == std::string::npos || end + 1 == text->size();
-    const Result<Record> record = end == std::string::npos
-                                      ? Result<Record>(Error{ErrorCode::malformed, "no end of line", ""})
-                                      : record_from_json(std::string_view(*text).substr(at, end - at));
-    if (!record) {
-      if (last) break;  // what a killed process or a full disk leaves
-      return Error{record.error().code, to_string(record.error()), fmt::format("{}:{}", log_path, line)};
-    }
-    if (by_key_.emplace(record->key, records_.size()).second) records_.push_back(*record);
-    at = end + 1;
-    good_bytes_ = at;
-  }
+  const auto keep = [this](Record&& record, std::string_view /*line*/) -> std::optional<Error> {
+    if (by_key_.emplace(record.key, records_.size()).second) records_.push_back(std::move(record));
+    return std::nullopt;
+  };
+  const Result<eval::RecordsEnd> end = eval::read_records(path_, keep);
+  if (!end) return end.error();
+  good_bytes_ = end->good_bytes;
   return std::nullopt;
 }
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/compare.h"
+#include "cli/table.h"
+#include "mrrope/mrrope.h"
+#include "mrrope/statistics.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+using base::Json;
+
+template <class T>
+void add_new(std::vector<T>& list, const T& value) {
+  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+}
+
+// What is in the records, in their order; lengths ascending.
+struct Scope {
+  std::vector<PlanName> plans;
+  std::vector<std::string> tasks;
+  std::vector<std::int64_t> lengths;
+};
+
+Scope scope_of(const std::vector<ScoreRow>& rows) {
+  Scope scope;
+  for (const ScoreRow& row : rows) {
+    add_new(scope.plans, PlanName{row.method, row.factor});
+    add_new(scope.tasks, row.task);
+    add_new(scope.lengths, row.length);
+  }
+  std::sort(scope.lengths.begin(), scope.lengths.end());
+  return scope;
+}
+
+std::vector<std::string> header_of(std::string first, const Scope& scope) {
+  std::vector<std::string> header = {std::move(first)};
+  for (const std::int64_t length : scope.lengths) header.push_back(format_context(length));
+  return header;
+}
+
+// Means over tasks, and how far each plan reaches by RULER's rule.
+std::string mean_table(const Scope& scope, const std::vector<MeanScoreRow>& means) {
+  std::vector<std::string> header = header_of(
+      scope.tasks.size() == 1 ? scope.tasks.front() : fmt::format("mean of {} tasks", scope.tasks.size()), scope);
+  header.insert(header.end(), {"effective", "surely"});
+  TextTable table(header, 1);
+  for (const PlanName& plan : scope.plans) {
+    std::vector<std::string> cells = {plan.text()};
+    for (const std::int64_t length : scope.lengths) {
+      const auto row = std::find_if(means.begin(), means.end(), [&](const MeanScoreRow& m) {
+        return m.method == plan.method && m.factor == plan.factor && m.length == length;
+      });
+      cells.push_back(row == means.end() ? "-"
+                                         : fmt::format("{:.1f} ± {:.1f}{}", 100 * row->score, 100 * row->stderr_score,
+                                                       row->tasks < scope.tasks.size() ? " ?" : "  "));
+    }
+    const EffectiveLength reach = effective_length(means, plan.method, plan.factor);
+    cells.push_back(reach.length > 0 ? format_context(reach.length) : "-");
+    cells.push_back(reach.sure > 0 ? format_context(reach.sure) : "-");
+    table.add(cells);
+  }
+  return table.text();
+}
+
+Json to_json(const PlanName& plan, const ScoreComparison& c) {
+  return Json{{"plan", plan.text()},        {"task", c.task}, {"length", c.length}, {"samples", c.samples},
+              {"difference", c.difference}, {"low", c.low},   {"high", c.high},     {"p_value", c.p_value},
+              {"differs", c.differs}};
+}
+
+Json to_json(const MeanScoreRow& m) {
+  return Json{{"plan", PlanName{m.method, m.factor}.text()},
+              {"length", m.length},
+              {"tasks", m.tasks},
+              {"score", m.score},
+              {"stderr", m.stderr_score},
+              {"low", m.low}};
+}
+
+}  // namespace
+
+int print_score_comparison(const CompareOptions& options, const std::vector<Record>& records) {
+  const std::vector<ScoreRow> rows = score_table(records);
+  const std::vector<MeanScoreRow> means = mean_scores(rows);
+  const Scope scope = scope_of(rows);
+  const Result<PlanName> base = baseline_of(options, scope.plans);
+  if (!base) return fail(base.error());
+
+  Json json{{"schema", "mrrope.compare/1"},
+            {"baseline", base->text()},
+            {"scores", Json::array()},
+            {"comparisons", Json::array()}};
+  for (const MeanScoreRow& m : means) json["scores"].push_back(to_json(m));
+  std::vector<std::string> tasks = {""};
+  if (options.by_task && scope.tasks.size() > 1) tasks.insert(tasks.end(), scope.tasks.begin(), scope.tasks.end());
+  TextTable table(header_of("points against " + base->text(), scope), 1);
+  std::size_t samples = 0;
+  for (const PlanName& plan : scope.plans) {
+    if (plan == *base) continue;
+    for (const std::string& task : tasks) {
+      std::vector<std::string> cells = {task.empty() ? plan.text() : "  " + task};
+      for (const std::int64_t length : scope.lengths) {
+        const ScoreComparison c =
+            compare_scores(records, plan.method, plan.factor, base->method, base->factor, task, length);
+        samples = std::max(samples, c.samples);
+        cells.push_back(c.samples == 0 ? "-"
+                                       : fmt::format("{:+.1f} ± {:.1f}{}", c.difference, (c.high - c.low) / 2,
+                                                     c.differs ? " *" : "  "));
+        json["comparisons"].push_back(to_json(plan, c));
+      }
+      table.add(cells);
+    }
+  }
+  if (options.json) {
+    fmt::print("{}", base::write_json(json));
+    return 0;
+  }
+  fmt::print("{}\n{}* a difference; paired over {} sample{}, 95 % intervals\n", mean_table(scope, means), table.text(),
+             samples, samples == 1 ? "" : "s");
+  return 0;
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// Lines for a new file, a megabyte at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/file.h"
+
+namespace mrrope::eval {
+
+class LineWriter {
+ public:
+  explicit LineWriter(base::File& file) : file_(file) {}
+
+  [[nodiscard]] std::optional<Error> line(std::string_view text) {
+    buffer_.append(text).append(1, '\n');
+    return buffer_.size() >= kBuffer ? flush() : std::nullopt;
+  }
+
+  // Nothing is complete before it.
+  [[nodiscard]] std::optional<Error> flush() {
+    if (auto error = file_.write_at(written_, base::bytes_of(std::string_view(buffer_)))) return error;
+    written_ += buffer_.size();
+    buffer_.clear();
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::size_t kBuffer = std::size_t{1} << 20;
+  base::File& file_;
+  std::uint64_t written_ = 0;
+  std::string buffer_;
+};
+
+}  // namespace mrrope::eval

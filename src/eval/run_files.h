@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// The two files of a run folder, read: of any size, a line at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "mrrope/records.h"
+
+namespace mrrope::eval {
+
+// FOLDER/run.json
+Result<RunInfo> read_run_info(const std::string& folder);
+
+struct RecordsEnd {
+  std::uint64_t good_bytes = 0;  // up to the end of the last complete line
+  bool torn = false;             // a damaged last line was left out
+};
+
+// FOLDER/records.jsonl, or nothing if there is none: `take` gets every record with its line, without the line's end. An
+// error of `take` ends the reading and is returned. A damaged last line is what a killed process or a full disk leaves;
+// damage anywhere else is an error that names the line. What is appended while this reads is not seen.
+Result<RecordsEnd> read_records(const std::string& folder,
+                                const std::function<std::optional<Error>(Record&&, std::string_view line)>& take);
+
+}  // namespace mrrope::eval
