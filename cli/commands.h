@@ -28,6 +28,7 @@ void add_ppl(CLI::App& program, Action& action, const std::vector<std::string>& 
 void add_gap(CLI::App& program, Action& action, const std::vector<std::string>& words);
 void add_compare(CLI::App& program, Action& action);
 void add_merge(CLI::App& program, Action& action);
+void add_export(CLI::App& program, Action& action);
 void add_methods(CLI::App& program, Action& action);
 
 // Prints the error; 2 if it lies in what was typed (its place is a flag), else 1.

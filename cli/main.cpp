@@ -50,6 +50,7 @@ int run(int argc, char** argv) {
   program.add_subcommand("eval", "measure plans on a real model and text");
   add_compare(program, action);
   add_merge(program, action);
+  add_export(program, action);
   add_methods(program, action);
   return run_program(program, action, argc, argv);
 }
