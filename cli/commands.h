@@ -26,6 +26,8 @@ void add_analyze(CLI::App& program, Action& action);
 // `words`: the command line, for the record.
 void add_ppl(CLI::App& program, Action& action, const std::vector<std::string>& words);
 void add_gap(CLI::App& program, Action& action, const std::vector<std::string>& words);
+void add_benchmarks(CLI::App& program, Action& action, const std::vector<std::string>& words);
+void add_suite(CLI::App& program, Action& action, const std::vector<std::string>& words);
 void add_compare(CLI::App& program, Action& action);
 void add_merge(CLI::App& program, Action& action);
 void add_export(CLI::App& program, Action& action);

@@ -13,11 +13,14 @@ int main(int argc, char** argv) {
         "Measures plans on a real model and text, with llama.cpp.\n"
         "\n"
         "  mrrope eval ppl -m model.gguf -f 'texts/*' --factor 4 --lengths 8k,32k -o run\n"
-        "  mrrope eval gap -m model.gguf -f text.txt --factor 4 --gaps 0,8k,32k\n",
+        "  mrrope eval niah -m model.gguf --factor 4 --lengths 8k,16k,32k -o run\n"
+        "  mrrope eval suite -m model.gguf --factor 4 --quick\n",
         "mrrope eval");
     Action action;
     add_ppl(program, action, {argv, argv + argc});
     add_gap(program, action, {argv, argv + argc});
+    add_benchmarks(program, action, {argv, argv + argc});
+    add_suite(program, action, {argv, argv + argc});
     return run_program(program, action, argc, argv);
   } catch (const std::exception& error) {
     print_error(error.what());

@@ -59,6 +59,9 @@ struct TaskTexts {
   std::vector<Item> items = {};             // --items: for longbench2, code_debug and longdialogue_qa_eng; never cut
 };
 
+// Prose of the built-in words, for those who bring none.
+std::string built_in_story(std::size_t bytes);
+
 // ---- Samples -------------------------------------------------------------------------------------------------------
 
 // Tokens of a text on its own, as the tested model counts them: without BOS, markers in the text taken as text.
@@ -94,7 +97,7 @@ struct Sample {
 
 // Generated prompts fill the length to within the least that can be added: a word, a number, an entry of a list. Items
 // are as long as they are. Errors: missing or unusable texts; a length that the smallest prompt does not fit
-// (ErrorCode::unsupported, `where` is --length), or an item does not; an index beyond the items; what `count` returns.
+// (ErrorCode::unsupported, `where` is --lengths), or an item does not; an index beyond the items; what `count` returns.
 Result<Sample> make_sample(const Task& task, const TaskTexts& texts, const SampleRequest& request,
                            const TokenCount& count);
 

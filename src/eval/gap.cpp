@@ -73,9 +73,10 @@ std::optional<Error> measure_gap(const LlamaModel& model, LlamaContext& context,
     const std::vector<LayerGroup>& groups = candidate.plan->spec.groups;
     // One tensor of positions serves all layers: a window that never reaches far would be torn apart as well
     if (std::any_of(groups.begin(), groups.end(), [](const LayerGroup& g) { return !g.extended; })) {
-      return Error{ErrorCode::unsupported,
-                   "some layers of this model see a window only, and the probe would move them, too; measure with eval ppl",
-                   "--gaps"};
+      return Error{
+          ErrorCode::unsupported,
+          "some layers of this model see a window only, and the probe would move them, too; measure with eval ppl",
+          "--gaps"};
     }
   }
   const std::size_t scored_from = static_cast<std::size_t>(options.tokens / options.segments * (options.segments - 1)) +

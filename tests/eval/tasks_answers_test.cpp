@@ -304,7 +304,7 @@ TEST(TasksAnswers, ItemsAreAskedWholeOrNotAtAll) {
     EXPECT_EQ(sample.references[0], "C");
     const Result<Sample> small = make_sample(*find_task(name), item_texts(), {.length = 400, .index = 0}, count_pieces);
     ASSERT_FALSE(small);
-    EXPECT_EQ(small.error().where, "--length");
+    EXPECT_EQ(small.error().where, "--lengths");
     EXPECT_EQ(make_sample(*find_task(name), item_texts(), {.index = 2}, count_pieces).error().where, "--items");
     EXPECT_EQ(make_sample(*find_task(name), item_texts(), {.index = 1}, count_pieces).error().where, "--items");
   }

@@ -140,7 +140,7 @@ Result<Fitted> fit(std::span<const Form> forms, std::int64_t length, int max_new
   }
   return Error{ErrorCode::unsupported,
                fmt::format("the smallest prompt and its answer take {} tokens, there is room for {}", needed, length),
-               "--length"};
+               "--lengths"};
 }
 
 }  // namespace mrrope::drafts

@@ -15,7 +15,7 @@ constexpr std::int64_t kLongest = std::int64_t{1} << 26;
 std::optional<Error> invalid(const SampleRequest& request) {
   if (request.length < 1 || request.length > kLongest) {
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("expected 1 to {} tokens, found {}", kLongest, request.length), "--length"};
+                 fmt::format("expected 1 to {} tokens, found {}", kLongest, request.length), "--lengths"};
   }
   if (request.depth && !(*request.depth >= 0 && *request.depth <= 1)) {
     return Error{ErrorCode::invalid_argument, fmt::format("expected 0 to 1, found {}", *request.depth), "--depth"};

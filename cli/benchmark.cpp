@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+#include "cli/benchmark.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "eval/text_files.h"
+#include "mrrope/task_files.h"
+#include "mrrope/units.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+constexpr std::uint64_t kMaxHaystack = std::uint64_t{256} << 20;
+constexpr std::size_t kStoryBytes = std::size_t{1} << 20;  // some 230,000 tokens; longer prompts repeat it
+
+Error usage(std::string message, std::string flag) {
+  return {ErrorCode::invalid_argument, std::move(message), std::move(flag)};
+}
+
+std::optional<Error> missing_texts(const Task& task, const TaskTexts& texts) {
+  if (task.needs == TaskNeeds::questions && texts.questions.empty()) {
+    return usage(fmt::format("{} asks questions of a file: SQuAD, HotpotQA or NQ-open", task.name), "--questions");
+  }
+  if (task.needs == TaskNeeds::items && texts.items.empty()) {
+    return usage(fmt::format("{} asks the questions of its own file", task.name), "--items");
+  }
+  return std::nullopt;
+}
+
+// "all": those whose texts are there.
+Result<std::vector<const Task*>> tasks_of(const BenchmarkCommand& command, const TaskTexts& texts) {
+  std::vector<const Task*> chosen;
+  if (command.tasks == "all") {
+    for (const Task& task : tasks()) {
+      if (task.group == command.group && !missing_texts(task, texts)) chosen.push_back(&task);
+    }
+    if (chosen.empty()) return usage("no task of this group without a file of its items", "--items");
+    return chosen;
+  }
+  for (const std::string_view name : base::split(command.tasks, ',')) {
+    const Task* task = find_task(name);
+    if (task == nullptr || task->group != command.group) {
+      std::vector<std::string_view> names;
+      for (const Task& t : tasks()) {
+        if (t.group == command.group) names.push_back(t.name);
+      }
+      const std::string_view near = base::nearest(name, names);
+      return usage(near.empty() ? fmt::format("no task \"{}\" (there are: {})", name, base::join(names))
+                                : fmt::format("no task \"{}\"; did you mean {}?", name, near),
+                   "--tasks");
+    }
+    if (auto error = missing_texts(*task, texts)) return *error;
+    chosen.push_back(task);
+  }
+  return chosen;
+}
+
+Result<TaskTexts> texts_of(const BenchmarkCommand& command) {
+  TaskTexts texts;
+  if (!command.eval.texts.empty()) {
+    const Result<std::vector<std::string>> files = eval::files_of(command.eval.texts);
+    if (!files) return files.error();
+    for (const std::string& path : *files) {
+      const Result<std::string> text = base::read_file(path, kMaxHaystack);
+      if (!text) return text.error();
+      texts.haystack += *text;
+    }
+  }
+  if (texts.haystack.empty()) texts.haystack = built_in_story(kStoryBytes);
+  if (!command.words.empty()) {
+    const Result<std::string> text = base::read_file(command.words, kMaxHaystack);
+    if (!text) return text.error();
+    for (const std::string_view word : base::split(*text, '\n')) {
+      if (!word.empty()) texts.words.emplace_back(word);
+    }
+  }
+  if (!command.questions.empty()) {
+    Result<QuestionFile> file = read_questions(command.questions);
+    if (!file) return file.error();
+    texts.documents = std::move(file->documents);
+    texts.questions = std::move(file->questions);
+  }
+  if (!command.items.empty()) {
+    auto error = read_items(command.items, [&](Item&& item) {
+      texts.items.push_back(std::move(item));
+      return true;
+    });
+    if (error) return *error;
+  }
+  return texts;
+}
+
+Result<BenchmarkOptions> options_of(const BenchmarkCommand& command, const TaskTexts& texts) {
+  BenchmarkOptions options;
+  options.samples = command.samples;
+  options.depths = command.depths;
+  options.seed = command.seed;
+  const Result<std::vector<std::int64_t>> lengths = parse_lengths(command.lengths, "--lengths");
+  if (!lengths) return lengths.error();
+  options.lengths = *lengths;
+  Result<std::vector<const Task*>> chosen = tasks_of(command, texts);
+  if (!chosen) return chosen.error();
+  options.tasks = *std::move(chosen);
+  options.share_prefixes = !command.no_sharing;
+  if (!command.shard.empty()) {
+    const std::vector<std::string_view> parts = base::split(command.shard, '/');
+    const Result<double> i = parse_number(parts[0]);
+    const Result<double> n = parts.size() == 2 ? parse_number(parts[1]) : Result<double>(usage("", ""));
+    if (!i || !n || *n < 1 || *i < 0 || *i >= *n || *i != std::int64_t(*i) || *n != std::int64_t(*n) || *n > 1e6) {
+      return usage(fmt::format("expected i/n with i from 0 to n - 1, found \"{}\"", command.shard), "--shard");
+    }
+    options.shard = static_cast<std::int64_t>(*i);
+    options.shards = static_cast<std::int64_t>(*n);
+  }
+  return options;
+}
+
+std::vector<std::string> names_of(const BenchmarkOptions& options) {
+  std::vector<std::string> names;
+  for (const Task* task : options.tasks) names.emplace_back(task->name);
+  return names;
+}
+
+int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const TaskTexts& texts, BenchmarkOptions options,
+                   const std::vector<std::string>& words) {
+  if (eval.factors.empty()) {
+    if (eval.methods != "none") return fail(usage("expected how many times the trained length, such as 4", "--factor"));
+    eval.factors = "1";
+  }
+  const Result<std::vector<Candidate>> candidates = candidates_of(eval);
+  if (!candidates) return fail(candidates.error());
+  eval.settings["chat-template"] = command.chat_template;
+  Result<Session> session = start_session(eval, command.group, words);
+  if (!session) return fail(session.error());
+  Result<PromptFrame> frame = make_frame(session->model, command.chat_template);
+  if (!frame) return fail(frame.error());
+  options.frame = *std::move(frame);
+  ContextOptions context_options = eval.context;
+  context_options.ctx_size = options.lengths.back();
+  Result<LlamaContext> context = LlamaContext::create(session->model, context_options);
+  if (!context) return fail(context.error());
+  const Result<BenchmarkCost> cost =
+      measure_answers(session->model, *context, texts, *candidates, options, session->run, make_control());
+  if (!cost) return ended(cost.error(), eval);
+  if (cost->prompt_tokens > 0 && !eval.json) {
+    fmt::print(stderr, "computed {} of {} prompt tokens; prompts that begin alike share the rest\n",
+               cost->computed_tokens, cost->prompt_tokens);
+  }
+  return print_scores(eval, session->run, options.lengths, names_of(options));
+}
+
+int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, const TaskTexts& texts,
+                   const BenchmarkOptions& options, const std::vector<std::string>& words) {
+  if (command.served_model.empty())
+    return fail(usage("expected the name the servers serve the model under", "--model"));
+  ServerOptions servers{.urls = command.endpoints,
+                        .model = command.served_model,
+                        .chat = command.chat,
+                        .concurrency = command.concurrency,
+                        .deadline_s = command.deadline};
+  if (const char* key = std::getenv("OPENAI_API_KEY")) servers.api_key = key;  // NOLINT(concurrency-mt-unsafe)
+
+  std::optional<LlamaModel> vocabulary;
+  TokenCount count;
+  if (!eval.model.empty()) {
+    LlamaModelOptions load = eval.load;
+    load.vocab_only = true;
+    Result<LlamaModel> model = LlamaModel::load(eval.model, load);
+    if (!model) return fail(model.error());
+    vocabulary.emplace(*std::move(model));
+    count = [&vocabulary](std::string_view text) -> Result<std::int64_t> {
+      const Result<std::vector<Token>> tokens = vocabulary->tokenize(text, {.add_special = false});
+      if (!tokens) return tokens.error();
+      return std::ssize(*tokens);
+    };
+  } else {
+    Result<ServedCount> served = count_on_servers(servers);
+    if (!served) return fail(served.error());
+    if (!served->exact) {
+      fmt::print(stderr, "the servers do not tokenise: lengths are estimated and checked by their usage figures\n");
+    }
+    count = served->count;
+  }
+  RunInfo info{.task = command.group,
+               .model = command.served_model,
+               .model_hash = content_hash("served " + command.served_model),
+               .architecture = "",
+               .engine = command.chat ? "/v1/chat/completions" : "/v1/completions"};
+  info.command = words;
+  Result<OpenRun> run = open_run(eval, std::move(info));
+  if (!run) return fail(run.error());
+  const Result<ServedCost> cost =
+      measure_served(servers, command.label, texts, count, options, run->folder, make_control());
+  if (!cost) return ended(cost.error(), eval);
+  if (cost->over_budget > 0) {
+    fmt::print(stderr, "{} of {} prompts were longer than asked, by the servers' count\n", cost->over_budget,
+               cost->answered);
+  }
+  const int status = print_scores(eval, run->folder, options.lengths, names_of(options));
+  if (cost->failed == 0) return status;
+  return fail({ErrorCode::io,
+               fmt::format("{} samples have no answer; the same command asks again. The first: {}", cost->failed,
+                           cost->first_failure),
+               ""});
+}
+
+}  // namespace
+
+Result<Prepared> prepare(const BenchmarkCommand& command) {
+  Result<TaskTexts> texts = texts_of(command);
+  if (!texts) return texts.error();
+  Result<BenchmarkOptions> options = options_of(command, *texts);
+  if (!options) return options.error();
+  return Prepared{*std::move(texts), *std::move(options)};
+}
+
+int run_benchmark(const BenchmarkCommand& command, const std::vector<std::string>& words) {
+  const Result<Prepared> prepared = prepare(command);
+  if (!prepared) return fail(prepared.error());
+  EvalOptions eval = command.eval;
+  if (!command.endpoints.empty()) return run_on_servers(eval, command, prepared->texts, prepared->options, words);
+  if (eval.model.empty()) eval.model = command.served_model;  // as everywhere else, --model is -m
+  if (eval.model.empty()) return fail(usage("expected a model, or --endpoint with servers", "-m"));
+  return run_in_process(eval, command, prepared->texts, prepared->options, words);
+}
+
+}  // namespace mrrope::cli

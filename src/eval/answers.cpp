@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "eval/encoder.h"
+#include "eval/passes.h"
+#include "eval/samples.h"
+#include "eval/shared_prefix.h"
+
+namespace mrrope {
+
+namespace {
+
+using eval::SampleSlot;
+
+// Samples that stand in memory together: 128 MiB of tokens.
+constexpr std::int64_t kGroupTokens = std::int64_t{1} << 25;
+
+// A sample as the model reads it.
+struct Prompt {
+  SampleSlot slot;
+  Sample sample;  // its text is gone: tokens and hash are what is needed
+  Record record;
+  std::vector<Token> tokens;
+};
+
+// The answer ends where its first line does.
+class FirstLine {
+ public:
+  explicit FirstLine(const LlamaModel& model) : model_(model) {}
+  bool goes_on(Token token) {
+    const Result<std::string> piece = model_.detokenize({&token, 1});
+    if (!piece) return true;
+    for (const char c : *piece) {
+      if (c == '\n' && begun_) return false;
+      begun_ = begun_ || std::isspace(static_cast<unsigned char>(c)) == 0;
+    }
+    return true;
+  }
+
+ private:
+  const LlamaModel& model_;
+  bool begun_ = false;
+};
+
+class Benchmark {
+ public:
+  Benchmark(const LlamaModel& model, LlamaContext& context, const TaskTexts& texts,
+            std::span<const Candidate> candidates, const BenchmarkOptions& options, RunFolder& run,
+            const Control& control, eval::Encoder encoder)
+      : model_(model),
+        context_(context),
+        texts_(texts),
+        candidates_(candidates),
+        options_(options),
+        run_(run),
+        encoder_(std::move(encoder)),
+        identity_{eval::hash_of(texts), run.info().model_hash},
+        meter_(control, 0, 0) {}
+
+  std::optional<Error> measure() {
+    for (const Task* task : options_.tasks) {
+      const std::vector<SampleSlot> slots = eval::slots_of(options_, *task);
+      for (std::size_t at = 0; at < slots.size();) {
+        std::int64_t tokens = 0;
+        std::size_t end = at;
+        while (end < slots.size() && (end == at || tokens + slots[end].request.length <= kGroupTokens)) {
+          tokens += slots[end++].request.length;
+        }
+        if (auto error = measure_group(std::span(slots).subspan(at, end - at))) return error;
+        at = end;
+      }
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] const BenchmarkCost& cost() const { return cost_; }
+
+ private:
+  [[nodiscard]] std::string key(const Candidate& candidate, const SampleSlot& slot) const {
+    return eval::answer_key(run_.info(), eval::identity_of(candidate), identity_, options_, slot);
+  }
+
+  [[nodiscard]] bool wanted(const SampleSlot& slot) const {
+    return std::any_of(candidates_.begin(), candidates_.end(),
+                       [&](const Candidate& c) { return run_.find(key(c, slot)) == nullptr; });
+  }
+
+  Result<Prompt> make(const SampleSlot& slot) const {
+    Prompt prompt{.slot = slot, .sample = {}, .record = {}, .tokens = {}};
+    prompt.slot.request.frame_tokens = encoder_.frame_tokens();
+    Result<Sample> sample = make_sample(*slot.task, texts_, prompt.slot.request, encoder_.counter());
+    if (!sample) return sample.error();
+    Result<std::vector<Token>> tokens = encoder_.encode(*sample);
+    if (!tokens) return tokens.error();
+    prompt.tokens = *std::move(tokens);
+    prompt.record = eval::record_of(*slot.task, *sample);
+    prompt.record.answer->prompt_tokens = std::ssize(prompt.tokens);
+    prompt.sample = *std::move(sample);
+    prompt.sample.prompt.clear();
+    prompt.sample.prompt.shrink_to_fit();
+    return prompt;
+  }
+
+  std::optional<Error> measure_group(std::span<const SampleSlot> slots) {
+    std::vector<Prompt> prompts;
+    std::vector<std::vector<Token>> tokens;
+    for (const SampleSlot& slot : slots) {
+      if (meter_.cancelled()) return eval::cancelled_error();
+      if (!wanted(slot)) continue;
+      Result<Prompt> prompt = make(slot);
+      if (!prompt) return prompt.error();
+      tokens.push_back(std::move(prompt->tokens));
+      prompts.push_back(*std::move(prompt));
+    }
+    const std::vector<std::size_t> order = eval::sharing_order(tokens);
+    for (const Candidate& candidate : candidates_) {
+      for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if (run_.find(key(candidate, prompts[i].slot)) == nullptr) meter_.expect(std::ssize(tokens[i]));
+      }
+    }
+    for (const Candidate& candidate : candidates_) {
+      if (auto error = eval::apply(context_, candidate)) return error;
+      eval::PrefixCache cache(model_, context_, options_.share_prefixes);
+      for (const std::size_t i : order) {
+        const std::string record_key = key(candidate, prompts[i].slot);
+        if (run_.find(record_key) != nullptr) continue;
+        if (meter_.cancelled()) return eval::cancelled_error();
+        if (auto error = answer(candidate, prompts[i], tokens[i], record_key, cache)) return error;
+      }
+      cost_.computed_tokens += cache.computed();
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> answer(const Candidate& candidate, const Prompt& prompt, std::span<const Token> tokens,
+                              const std::string& record_key, eval::PrefixCache& cache) {
+    const Task& task = *prompt.slot.task;
+    meter_.start(
+        fmt::format("{} x{:g}, {} at {}", candidate.method, candidate.factor, task.name, prompt.slot.request.length));
+    const auto start = std::chrono::steady_clock::now();
+    FirstLine line(model_);
+    GenerateOptions generate{.max_tokens = prompt.sample.max_new_tokens};
+    if (task.stops_at_newline) generate.on_token = [&](Token token) { return line.goes_on(token); };
+    const Result<eval::Reply> reply = cache.answer(tokens, generate, [&](std::int64_t done) {
+      meter_.advance(done);
+      return !meter_.cancelled();
+    });
+    if (!reply) return reply.error();
+    Result<std::string> text = model_.detokenize(reply->tokens);
+    if (!text) return text.error();
+    Record record = prompt.record;
+    record.key = record_key;
+    record.method = candidate.method;
+    record.factor = candidate.factor;
+    record.answer->new_tokens = std::ssize(reply->tokens);
+    record.answer->finish = reply->cut ? "length" : "stop";
+    if (const std::vector<Rotation> rotations = context_.rotation(); !rotations.empty()) {
+      record.answer->rotation = rotation_hash(rotations.front().inv_freq, rotations.front().attention_scale);
+    }
+    eval::score_into(task, prompt.sample, *std::move(text), record);
+    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    cost_.prompt_tokens += std::ssize(tokens);
+    return run_.append(record);
+  }
+
+  const LlamaModel& model_;
+  LlamaContext& context_;
+  const TaskTexts& texts_;
+  std::span<const Candidate> candidates_;
+  const BenchmarkOptions& options_;
+  RunFolder& run_;
+  eval::Encoder encoder_;
+  eval::SampleIdentity identity_;
+  eval::Meter meter_;
+  BenchmarkCost cost_;
+};
+
+}  // namespace
+
+Result<BenchmarkCost> measure_answers(const LlamaModel& model, LlamaContext& context, const TaskTexts& texts,
+                                      std::span<const Candidate> candidates, const BenchmarkOptions& options,
+                                      RunFolder& run, const Control& control) {
+  Result<eval::Encoder> encoder = eval::Encoder::create(model, options.frame);
+  if (!encoder) return encoder.error();
+  Benchmark benchmark(model, context, texts, candidates, options, run, control, *std::move(encoder));
+  if (auto error = benchmark.measure()) return *error;
+  return benchmark.cost();
+}
+
+}  // namespace mrrope

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// Turns samples into the tokens of one model and chat template.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "mrrope/benchmarks.h"
+
+namespace mrrope::eval {
+
+class Encoder {
+ public:
+  static Result<Encoder> create(const LlamaModel& model, const PromptFrame& frame);
+
+  // What template and BOS cost, at most.
+  [[nodiscard]] std::int64_t frame_tokens() const;
+  // Domain: the model lives as long as the counter.
+  [[nodiscard]] TokenCount counter() const;
+
+  // Texts are tokenised without special tokens: a corpus may contain "<|im_end|>". Errors: the sample exceeds its
+  // budget, or a needle is not where it should be; what a wrong tokenisation would spoil in silence.
+  [[nodiscard]] Result<std::vector<Token>> encode(const Sample& sample) const;
+
+ private:
+  Encoder(const LlamaModel& model, std::vector<Token> before, std::vector<Token> after)
+      : model_(&model), before_(std::move(before)), after_(std::move(after)) {}
+  [[nodiscard]] std::optional<Error> check(const Sample& sample, std::span<const Token> tokens) const;
+
+  const LlamaModel* model_;
+  std::vector<Token> before_, after_;
+};
+
+}  // namespace mrrope::eval

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "eval/samples.h"
+
+#include <fmt/format.h>
+
+#include "mrrope/version.h"
+
+namespace mrrope::eval {
+
+std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& task) {
+  std::vector<SampleSlot> slots;
+  const int depths = std::max(options.depths, 1);
+  std::int64_t ordinal = 0;
+  for (const std::int64_t length : options.lengths) {
+    for (int d = 0; d < depths; ++d) {
+      for (std::int64_t i = 0; i < options.samples; ++i, ++ordinal) {
+        if (ordinal % options.shards != options.shard) continue;
+        SampleSlot slot{&task, {.length = length, .seed = options.seed, .index = d * options.samples + i}};
+        if (options.depths > 0) slot.request.depth = depths > 1 ? static_cast<double>(d) / (depths - 1) : 0.5;
+        slots.push_back(slot);
+      }
+    }
+  }
+  return slots;
+}
+
+std::string answer_key(const RunInfo& info, const std::string& candidate_text, const SampleIdentity& identity,
+                       const BenchmarkOptions& options, const SampleSlot& slot) {
+  std::string text = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{} {} {} {}\n", MRROPE_VERSION, info.task,
+                                 info.model_hash, candidate_text, identity.texts_hash, identity.tokenizer,
+                                 options.frame.before, options.frame.after, slot.task->name, slot.request.length,
+                                 slot.request.seed, slot.request.index, slot.request.depth.value_or(-1));
+  for (const auto& [flag, value] : info.settings) text += fmt::format("{}={}\n", flag, value);
+  return content_hash(text);
+}
+
+std::string hash_of(const TaskTexts& texts) {
+  std::string all = content_hash(texts.haystack);
+  const auto add = [&all](std::string_view text) { all += content_hash(text); };
+  for (const std::string& word : texts.words) add(word);
+  for (const std::string& document : texts.documents) add(document);
+  for (const Question& question : texts.questions) add(question.question);
+  for (const Item& item : texts.items) add(item.context + item.question);
+  return content_hash(all);
+}
+
+Record record_of(const Task& task, const Sample& sample) {
+  Record record;
+  record.task = task.name;
+  record.document = fmt::format("seed {}, sample {}", sample.request.seed, sample.request.index);
+  record.document_hash = content_hash(sample.prompt + sample.answer_prefix);
+  Record::Answer& answer = record.answer.emplace();
+  answer.length = sample.request.length;
+  answer.index = sample.request.index;
+  answer.depth = sample.depth;
+  answer.references = sample.references;
+  return record;
+}
+
+void score_into(const Task& task, const Sample& sample, std::string text, Record& record) {
+  record.answer->score = score_answer(task, sample, text);
+  record.answer->others = other_scores(task, sample, text);
+  record.answer->text = std::move(text);
+}
+
+}  // namespace mrrope::eval

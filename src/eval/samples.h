@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// Which samples a command asks for, and what makes two answers the same measurement. Shared by in-process and served
+// runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mrrope/benchmarks.h"
+
+namespace mrrope::eval {
+
+// One sample to make; cheap, so that a million can be listed before the first is made.
+struct SampleSlot {
+  const Task* task = nullptr;
+  SampleRequest request;
+};
+// Of this shard, by task, then length, depth and index. Without frame_tokens.
+std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& task);
+
+// Known before the sample is made, so that what a run has costs nothing. `texts_hash` and `tokenizer` decide what a
+// sample is; `candidate_text` what answers it.
+struct SampleIdentity {
+  std::string texts_hash;
+  std::string tokenizer;
+};
+std::string answer_key(const RunInfo& info, const std::string& candidate_text, const SampleIdentity& identity,
+                       const BenchmarkOptions& options, const SampleSlot& slot);
+
+std::string hash_of(const TaskTexts& texts);
+
+// A record with all that does not depend on the answer, then the answer scored.
+Record record_of(const Task& task, const Sample& sample);
+void score_into(const Task& task, const Sample& sample, std::string text, Record& record);
+
+}  // namespace mrrope::eval
