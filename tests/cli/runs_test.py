@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""merge, compare and export of runs with answers.
+
+    runs_test.py MRROPE
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv.pop(1)
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, f"{arguments}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stderr if status else done.stdout
+
+
+def write_shard(folder, samples, model="aa"):
+    """40 samples of two tasks at 4k and 8k, where mrrope-pro is right and yarn at 8k in one of two."""
+    folder.mkdir()
+    info = {"schema": "mrrope.run/1", "task": "ruler", "model": "m", "model_hash": model, "architecture": "",
+            "context_trained": 4096, "engine": "", "version": "0.1.0", "machine": "", "started": "",
+            "settings": {"shard": folder.name}, "command": []}
+    (folder / "run.json").write_text(json.dumps(info))
+    with open(folder / "records.jsonl", "w", encoding="utf-8") as file:
+        for index in samples:
+            for method in ("yarn", "mrrope-pro"):
+                for task in ("niah_single_1", "vt"):
+                    for length in (4096, 8192):
+                        score = 0.0 if method == "yarn" and length == 8192 and index % 2 else 1.0
+                        name = f"{task} {length} #{index}"
+                        answer = {"length": length, "index": index, "depth": -1, "prompt_tokens": length, "new_tokens": 4,
+                                  "text": "x", "finish": "stop", "references": ["x"], "score": score}
+                        file.write(json.dumps({"schema": "mrrope.record/1", "key": f"{name} {method}", "task": task,
+                                               "method": method, "factor": 4, "document": name, "document_hash": name,
+                                               "answer": answer, "seconds": 1}) + "\n")
+    return folder
+
+
+class Runs(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.folder = pathlib.Path(place.name)
+        self.shards = [write_shard(self.folder / f"run-{i}", range(i, 40, 2)) for i in range(2)]
+        self.merged = self.folder / "run"
+
+    def test_shards_are_merged_and_compared(self):
+        self.assertIn("320 records of 2 runs", run("merge", *self.shards, "-o", self.merged))
+        self.assertEqual(json.loads((self.merged / "run.json").read_text())["settings"], {})
+        text = run("compare", self.merged)
+        self.assertRegex(text, r"mean of 2 tasks +4k +8k +effective +surely")
+        self.assertRegex(text, r"yarn x4 +100\.0 ± 0\.0 +50\.0 ± 5\.7 +4k +4k")
+        self.assertRegex(text, r"mrrope-pro x4 +\+0\.0 ± 0\.0 +\+50\.0 ± 1[01]\.\d \*")
+        self.assertIn("paired over 80 samples", text)
+        self.assertIn("  niah_single_1", run("compare", self.merged, "--by-task"))
+        data = json.loads(run("compare", self.merged, "--json"))
+        self.assertEqual([c["differs"] for c in data["comparisons"]], [False, True])
+        self.assertEqual(data["comparisons"][1]["difference"], 50)
+
+    def test_what_was_seen_twice_and_what_is_torn_is_said(self):
+        with open(self.shards[1] / "records.jsonl", "a", encoding="utf-8") as file:
+            file.write('{"schema": "mrro')
+        text = run("merge", *self.shards, self.shards[0], "-o", self.merged)
+        self.assertIn("repeated  160 left out", text)
+        self.assertIn(f"the last line of {self.shards[1]} is damaged", text)
+        again = json.loads(run("merge", self.merged, "-o", self.folder / "again", "--json"))
+        self.assertEqual((again["records"], again["repeated"], again["torn"]), (320, 0, []))
+
+    def test_mistakes_are_said(self):
+        other = write_shard(self.folder / "other", [0], model="bb")
+        self.assertIn("holds ruler of m (bb), but", run("merge", self.shards[0], other, "-o", self.merged, status=1))
+        self.assertFalse(self.merged.exists())
+        self.assertIn("exists already", run("merge", *self.shards, "-o", self.shards[0], status=1))
+        self.assertIn("--output", run("merge", *self.shards, status=2))
+        self.assertIn("--lm-eval", run("export", self.shards[0], status=2))
+        self.assertIn("no records of", run("compare", *self.shards, "--baseline", "ntk", status=2))
+
+    def test_an_export_names_its_files(self):
+        text = run("export", self.shards[0], "--lm-eval", self.folder / "out")
+        files = [pathlib.Path(line.split(maxsplit=1)[1]) for line in text.splitlines()]
+        self.assertEqual(len(files), 6)
+        self.assertEqual({file.parent.name for file in files}, {"m-yarn-x4", "m-mrrope-pro-x4"})
+        results = json.loads(next(f for f in files if f.name.startswith("results_") and "yarn" in str(f)).read_text())
+        self.assertEqual(results["results"]["vt"]["4096,none"], 1)
+        self.assertEqual(results["groups"]["ruler"]["8192,none"], 1)  # this shard has the even samples
+
+
+if __name__ == "__main__":
+    unittest.main()
