@@ -2,7 +2,7 @@
 //
 // Questions and whole items from the files that benchmarks are published in.
 //
-//   Result<QuestionFile> file = read_questions("dev-v2.0.json");          // for RULER's qa: documents and questions
+//   Result<QuestionFile> file = read_questions("dev-v2.0.json");    // for RULER's qa: documents and questions
 //   read_items("data.json", [&](Item&& item) { … return true; });   // one at a time: a file of any size
 //
 // A file is a list of objects, or objects one after the other (.jsonl), plain or gzip; what an object is, its fields
@@ -61,9 +61,8 @@ struct Item {
 // Called with each item in the order of the file; false: no more is wanted.
 using TakeItem = std::function<bool(Item&&)>;
 
-//   InfiniteBench  {id, context, input, answer, options?}: answer is a text, a number or a list of them; with options
-//   it
-//                  is one of them, or that and its letter
+//   InfiniteBench  {id, context, input, answer, options?}
+//                  An answer is a text, a number or a list of them; with options one of them, or that and its letter.
 //   LongBench-v2   {_id, domain, sub_domain, difficulty, length, question, choice_A … choice_D, answer, context}
 std::optional<Error> read_items(const std::string& path, const TakeItem& take);
 

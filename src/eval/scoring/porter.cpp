@@ -108,14 +108,12 @@ void final_y(std::string& word) {  // 1c; NLTK: after a consonant that is not th
 }
 
 void double_suffixes(std::string& word) {  // 2
-  static constexpr Rule kRules[] = {
-      {"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"},   {"anci", "ance"},   {"izer", "ize"},
-      {"entli", "ent"},   {"eli", "e"},       {"ousli", "ous"},   {"ization", "ize"}, {"ation", "ate"},
-      {"ator", "ate"},    {"alism", "al"},    {"iveness", "ive"}, {"fulness", "ful"}, {"ousness", "ous"},
-      {"aliti", "al"},    {"iviti", "ive"},   {"biliti", "ble"},  {"bli", "ble"},  // NLTK, as Porter's own programs;
-                                                                                   // the paper has abli -> able
-      {"fulli", "ful"},                                                            // NLTK
-  };
+  // NLTK: bli -> ble, as in Porter's own programs, where the paper has abli -> able; and fulli -> ful.
+  static constexpr Rule kRules[] = {{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"},   {"anci", "ance"},
+                                    {"izer", "ize"},    {"bli", "ble"},     {"entli", "ent"},   {"eli", "e"},
+                                    {"ousli", "ous"},   {"ization", "ize"}, {"ation", "ate"},   {"ator", "ate"},
+                                    {"alism", "al"},    {"iveness", "ive"}, {"fulness", "ful"}, {"ousness", "ous"},
+                                    {"aliti", "al"},    {"iviti", "ive"},   {"biliti", "ble"},  {"fulli", "ful"}};
   // NLTK: what -alli leaves goes through the step again (rationalli -> rational -> ration).
   const std::string_view text = word;
   if (text.ends_with("alli") && measure(text.substr(0, text.size() - 4)) > 0) word.resize(word.size() - 2);
