@@ -109,6 +109,10 @@ Result<BenchmarkOptions> options_of(const BenchmarkCommand& command, const TaskT
   if (!chosen) return chosen.error();
   options.tasks = *std::move(chosen);
   options.share_prefixes = !command.no_sharing;
+  options.letters = !command.generate;
+  const bool of_file = std::any_of(options.tasks.begin(), options.tasks.end(),
+                                   [](const Task* task) { return task->needs == TaskNeeds::items; });
+  if (of_file) options.samples = std::min(options.samples, std::ssize(texts.items));
   if (!command.shard.empty()) {
     const std::vector<std::string_view> parts = base::split(command.shard, '/');
     const Result<double> i = parse_number(parts[0]);
@@ -152,6 +156,9 @@ int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const Task
   if (cost->prompt_tokens > 0 && !eval.json) {
     fmt::print(stderr, "computed {} of {} prompt tokens; prompts that begin alike share the rest\n",
                cost->computed_tokens, cost->prompt_tokens);
+  }
+  if (cost->too_long > 0) {
+    fmt::print(stderr, "{} of the items do not fit; they are left out, not cut\n", cost->too_long);
   }
   return print_scores(eval, session->run, options.lengths, names_of(options));
 }

@@ -29,6 +29,7 @@ struct BenchmarkCommand {
   std::string items;
   std::string shard;
   bool no_sharing = false;
+  bool generate = false;
 
   std::vector<std::string> endpoints;
   std::string served_model;

@@ -74,7 +74,10 @@ void add_sample_options(CLI::App& command, const Kind& kind, BenchmarkCommand& b
   if (group == "infinitebench" || group == "longbench2") {
     CLI::Option* data =
         command.add_option("--items", b.items, "the file of the items, .json or .jsonl")->type_name("FILE");
-    if (group == "longbench2") data->required();
+    if (group == "longbench2") {
+      data->required();
+      command.add_flag("--generate", b.generate, "let the model write its answer (default: the likeliest letter)");
+    }
   }
   command.add_option("--shard", b.shard, "i/n: every n-th sample from the i-th on, i from 0")->type_name("I/N");
 }

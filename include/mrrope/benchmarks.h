@@ -42,12 +42,16 @@ struct BenchmarkOptions {
   std::uint64_t seed = 42;
   PromptFrame frame = {};
   std::int64_t shard = 0, shards = 1;  // only samples of this shard; plans of a sample stay together
-  bool share_prefixes = true;          // false computes every prompt from its start, for comparison
+  // longbench2 in process: the likeliest of the letters after "The correct answer is (", as MrRoPE's authors do, in the
+  // place of a generated text. One pass, and every model answers.
+  bool letters = true;
+  bool share_prefixes = true;  // false computes every prompt from its start, for comparison
 };
 
 struct BenchmarkCost {
   std::int64_t prompt_tokens = 0;    // of all prompts answered now
   std::int64_t computed_tokens = 0;  // of them, after sharing
+  std::int64_t too_long = 0;         // items of a file that fit no answer into the length, left out
 };
 
 // Errors: a task whose texts are missing, a length the task does not fit, what the engine says.

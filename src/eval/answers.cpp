@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 
 #include "eval/encoder.h"
 #include "eval/passes.h"
 #include "eval/samples.h"
 #include "eval/shared_prefix.h"
+#include "mrrope/scoring.h"
 
 namespace mrrope {
 
@@ -44,6 +46,25 @@ class FirstLine {
   const LlamaModel& model_;
   bool begun_ = false;
 };
+
+// The letter of an option by what the model finds likely, written as an answer: " (B)". "A" and " A" are tokens that
+// say the same.
+std::string likeliest_option(const LlamaModel& model, std::span<const float> logits) {
+  std::vector<double> plain;
+  std::vector<double> spaced;
+  const auto logit = [&](const std::string& text) {
+    const Result<std::vector<Token>> tokens = model.tokenize(text, {.add_special = false});
+    return tokens && tokens->size() == 1 ? static_cast<double>(logits[static_cast<std::size_t>(tokens->front())])
+                                         : -std::numeric_limits<double>::infinity();
+  };
+  for (const char letter : {'A', 'B', 'C', 'D'}) {
+    plain.push_back(logit(std::string(1, letter)));
+    spaced.push_back(logit(std::string(" ") + letter));
+    if (spaced.back() == plain.back()) spaced.back() = -std::numeric_limits<double>::infinity();
+  }
+  const std::optional<char> best = likeliest_letter(plain, spaced);
+  return best ? fmt::format(" ({})", *best) : "";
+}
 
 class Benchmark {
  public:
@@ -83,6 +104,8 @@ class Benchmark {
     return eval::answer_key(run_.info(), eval::identity_of(candidate), identity_, options_, slot);
   }
 
+  [[nodiscard]] bool by_letter(const Task& task) const { return options_.letters && task.group == "longbench2"; }
+
   [[nodiscard]] bool wanted(const SampleSlot& slot) const {
     return std::any_of(candidates_.begin(), candidates_.end(),
                        [&](const Candidate& c) { return run_.find(key(c, slot)) == nullptr; });
@@ -93,7 +116,9 @@ class Benchmark {
     prompt.slot.request.frame_tokens = encoder_.frame_tokens();
     Result<Sample> sample = make_sample(*slot.task, texts_, prompt.slot.request, encoder_.counter());
     if (!sample) return sample.error();
-    Result<std::vector<Token>> tokens = encoder_.encode(*sample);
+    Sample asked = *sample;
+    if (by_letter(*slot.task)) asked.answer_prefix += " (";
+    Result<std::vector<Token>> tokens = encoder_.encode(asked);
     if (!tokens) return tokens.error();
     prompt.tokens = *std::move(tokens);
     prompt.record = eval::record_of(*slot.task, *sample);
@@ -111,7 +136,13 @@ class Benchmark {
       if (meter_.cancelled()) return eval::cancelled_error();
       if (!wanted(slot)) continue;
       Result<Prompt> prompt = make(slot);
-      if (!prompt) return prompt.error();
+      if (!prompt) {
+        // An item is as long as it is: one that does not fit this length is left out, never cut
+        if (slot.task->needs != TaskNeeds::items || prompt.error().code != ErrorCode::unsupported)
+          return prompt.error();
+        ++cost_.too_long;
+        continue;
+      }
       tokens.push_back(std::move(prompt->tokens));
       prompts.push_back(*std::move(prompt));
     }
@@ -141,26 +172,37 @@ class Benchmark {
     meter_.start(
         fmt::format("{} x{:g}, {} at {}", candidate.method, candidate.factor, task.name, prompt.slot.request.length));
     const auto start = std::chrono::steady_clock::now();
-    FirstLine line(model_);
-    GenerateOptions generate{.max_tokens = prompt.sample.max_new_tokens};
-    if (task.stops_at_newline) generate.on_token = [&](Token token) { return line.goes_on(token); };
-    const Result<eval::Reply> reply = cache.answer(tokens, generate, [&](std::int64_t done) {
+    const auto step = [&](std::int64_t done) {
       meter_.advance(done);
       return !meter_.cancelled();
-    });
-    if (!reply) return reply.error();
-    Result<std::string> text = model_.detokenize(reply->tokens);
-    if (!text) return text.error();
+    };
+    eval::Reply reply;
+    std::string text;
+    if (by_letter(task)) {
+      const Result<std::vector<float>> logits = cache.logits(tokens, step);
+      if (!logits) return logits.error();
+      text = likeliest_option(model_, *logits);
+    } else {
+      FirstLine line(model_);
+      GenerateOptions generate{.max_tokens = prompt.sample.max_new_tokens};
+      if (task.stops_at_newline) generate.on_token = [&](Token token) { return line.goes_on(token); };
+      Result<eval::Reply> said = cache.answer(tokens, generate, step);
+      if (!said) return said.error();
+      reply = *std::move(said);
+      Result<std::string> written = model_.detokenize(reply.tokens);
+      if (!written) return written.error();
+      text = *std::move(written);
+    }
     Record record = prompt.record;
     record.key = record_key;
     record.method = candidate.method;
     record.factor = candidate.factor;
-    record.answer->new_tokens = std::ssize(reply->tokens);
-    record.answer->finish = reply->cut ? "length" : "stop";
+    record.answer->new_tokens = std::ssize(reply.tokens);
+    record.answer->finish = reply.cut ? "length" : "stop";
     if (const std::vector<Rotation> rotations = context_.rotation(); !rotations.empty()) {
       record.answer->rotation = rotation_hash(rotations.front().inv_freq, rotations.front().attention_scale);
     }
-    eval::score_into(task, prompt.sample, *std::move(text), record);
+    eval::score_into(task, prompt.sample, std::move(text), record);
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     cost_.prompt_tokens += std::ssize(tokens);
     return run_.append(record);

@@ -134,14 +134,13 @@ Json config_json(const TaskResults& task, const std::string& group, const std::s
     metrics.push_back(
         Json{{"metric", std::to_string(m.length)}, {"aggregation", "mean"}, {"higher_is_better", task.answers}});
   }
-  return Json{
-      {"task", task.name},
-      {"group", group},
-      {"output_type", task.answers ? "generate_until" : "loglikelihood_rolling"},
-      {"metric_list", metrics},
-      {"repeats", 1},
-      {"num_fewshot", 0},
-      {"metadata", {{"version", version}, {"generator", "mrrope " + version}, {"max_seq_lengths", lengths}}}};
+  return Json{{"task", task.name},
+              {"group", group},
+              {"output_type", task.answers ? "generate_until" : "loglikelihood_rolling"},
+              {"metric_list", metrics},
+              {"repeats", 1},
+              {"num_fewshot", 0},
+              {"metadata", {{"version", version}, {"generator", "mrrope " + version}, {"max_seq_lengths", lengths}}}};
 }
 
 // The mean over tasks, at lengths that all of them have.

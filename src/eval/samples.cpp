@@ -26,10 +26,11 @@ std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& ta
 
 std::string answer_key(const RunInfo& info, const std::string& candidate_text, const SampleIdentity& identity,
                        const BenchmarkOptions& options, const SampleSlot& slot) {
-  std::string text = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{} {} {} {}\n", MRROPE_VERSION, info.task,
-                                 info.model_hash, candidate_text, identity.texts_hash, identity.tokenizer,
-                                 options.frame.before, options.frame.after, slot.task->name, slot.request.length,
-                                 slot.request.seed, slot.request.index, slot.request.depth.value_or(-1));
+  std::string text =
+      fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{} {} {} {}\n", MRROPE_VERSION, info.task, info.model_hash,
+                  candidate_text, identity.texts_hash, identity.tokenizer, options.frame.before,
+                  options.frame.after + (options.letters ? "letters" : ""), slot.task->name, slot.request.length,
+                  slot.request.seed, slot.request.index, slot.request.depth.value_or(-1));
   for (const auto& [flag, value] : info.settings) text += fmt::format("{}={}\n", flag, value);
   return content_hash(text);
 }

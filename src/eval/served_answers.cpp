@@ -89,6 +89,9 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
     InFlight item;
     if (auto node = in_flight.extract(i)) item = std::move(node.mapped());
     if (!answer) {
+      // An item that does not fit this length is left out, never cut
+      if (slots[i].task->needs == TaskNeeds::items && answer.error().code == ErrorCode::unsupported)
+        return std::nullopt;
       if (cost.failed++ == 0) cost.first_failure = to_string(answer.error());
       return std::nullopt;
     }

@@ -15,8 +15,7 @@ Result<ServedCount> count_on_servers(const ServerOptions& /*servers*/) { return 
 
 Result<ServedCost> measure_served(const ServerOptions& /*servers*/, const std::string& /*label*/,
                                   const TaskTexts& /*texts*/, const TokenCount& /*count*/,
-                                  const BenchmarkOptions& /*options*/, RunFolder& /*run*/,
-                                  const Control& /*control*/) {
+                                  const BenchmarkOptions& /*options*/, RunFolder& /*run*/, const Control& /*control*/) {
   return not_built();
 }
 

@@ -46,8 +46,7 @@ void PrefixCache::keep_common(std::span<const Token> tokens) {
   }
 }
 
-Result<Reply> PrefixCache::answer(std::span<const Token> tokens, const GenerateOptions& options,
-                                  const std::function<bool(std::int64_t)>& step) {
+Result<std::size_t> PrefixCache::begin(std::span<const Token> tokens, const std::function<bool(std::int64_t)>& step) {
   assert(!tokens.empty());
   keep_common(tokens);
   std::size_t at = cached_.size();
@@ -59,11 +58,31 @@ Result<Reply> PrefixCache::answer(std::span<const Token> tokens, const GenerateO
     if (!step(static_cast<std::int64_t>(end - at))) return cancelled_error();
     at = end;
   }
-  Result<std::vector<Token>> reply = context_.generate_greedy(tokens.subspan(at), options);
+  return at;
+}
+
+Result<Reply> PrefixCache::answer(std::span<const Token> tokens, const GenerateOptions& options,
+                                  const std::function<bool(std::int64_t)>& step) {
+  const Result<std::size_t> at = begin(tokens, step);
+  if (!at) return at.error();
+  Result<std::vector<Token>> reply = context_.generate_greedy(tokens.subspan(*at), options);
   if (!reply) return reply.error();
-  if (!step(std::ssize(tokens) - static_cast<std::int64_t>(at))) return cancelled_error();
+  if (!step(std::ssize(tokens) - static_cast<std::int64_t>(*at))) return cancelled_error();
   cached_.assign(tokens.begin(), tokens.end());
   return Reply{*reply, std::ssize(*reply) >= options.max_tokens};
+}
+
+Result<std::vector<float>> PrefixCache::logits(std::span<const Token> tokens,
+                                               const std::function<bool(std::int64_t)>& step) {
+  const Result<std::size_t> at = begin(tokens, step);
+  if (!at) return at.error();
+  std::vector<float> out;
+  auto error = context_.decode(tokens.subspan(*at), {},
+                               [&](std::size_t, std::span<const float> row) { out.assign(row.begin(), row.end()); });
+  if (error) return *error;
+  if (!step(std::ssize(tokens) - static_cast<std::int64_t>(*at))) return cancelled_error();
+  cached_.assign(tokens.begin(), tokens.end());
+  return out;
 }
 
 }  // namespace mrrope::eval

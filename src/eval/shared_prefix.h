@@ -33,10 +33,15 @@ class PrefixCache {
   Result<Reply> answer(std::span<const Token> tokens, const GenerateOptions& options,
                        const std::function<bool(std::int64_t)>& step);
 
+  // The logits after the prompt, in the place of an answer.
+  Result<std::vector<float>> logits(std::span<const Token> tokens, const std::function<bool(std::int64_t)>& step);
+
   [[nodiscard]] std::int64_t computed() const noexcept { return computed_; }  // prompt tokens so far
 
  private:
   void keep_common(std::span<const Token> tokens);
+  // All but the last step, whose first token it returns.
+  Result<std::size_t> begin(std::span<const Token> tokens, const std::function<bool(std::int64_t)>& step);
 
   LlamaContext& context_;
   std::size_t ubatch_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Prompts fill their budget and never exceed it, for every task, length and tokenizer, from few tokenisations.
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>

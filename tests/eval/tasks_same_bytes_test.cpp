@@ -51,6 +51,25 @@ TEST(TasksSameBytes, WordsArePlainAndDifferent) {
 
 // clang-format off
 const std::map<std::string_view, std::string_view> kHashes = {
+    {"niah", "b2ff0d295be757d5"},
+    {"niah_text", "e6a5e5f3781e8d8d"},
+    {"niah_single_1", "b5cbc1aa090d5673"},
+    {"niah_single_2", "8fbd09780f528ec9"},
+    {"niah_single_3", "18b67232f4c986f7"},
+    {"niah_multikey_1", "d8a6e876835a7bcf"},
+    {"niah_multikey_2", "b803c32f894c75f4"},
+    {"niah_multikey_3", "d4ec5407c94274eb"},
+    {"niah_multivalue", "97d2ad17fd168ef8"},
+    {"niah_multiquery", "0e62bc32ad7f7859"},
+    {"vt", "c16fa7867faf984f"},
+    {"cwe", "a99824b6c4ca69de"},
+    {"fwe", "62d6dfba0180a9d6"},
+    {"qa_1", "15d96d13af1d9d40"},
+    {"qa_2", "8e4163192afa94ec"},
+    {"passkey", "f3b5c3b4ae843a9b"},
+    {"number_string", "091beef067e6735c"},
+    {"kv_retrieval", "6804cdeb72b62dc6"},
+    {"math_find", "b5eb4446d0734fe2"},
 };
 // clang-format on
 

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kCommon = 10;
 constexpr std::size_t kFewestWords = 100;
+constexpr std::int64_t kMostWords = 500'000;  // half of all pairs; from some 10 million tokens on words come more often
 
 // How often a common word and another one comes.
 struct Counts {
@@ -94,7 +95,7 @@ Draft listed(const Words& words, const Counts& counts, std::int64_t entries, Ran
   std::vector<const std::string*> list;
   for (const std::string& word : words.common) list.insert(list.end(), static_cast<std::size_t>(counts.common), &word);
   for (std::int64_t i = 0; i < entries; ++i) {
-    list.push_back(&words.others[static_cast<std::size_t>(i / counts.other)]);
+    list.push_back(&words.others[static_cast<std::size_t>(i / counts.other) % words.others.size()]);
   }
   order.shuffle(std::span(list));
 
@@ -120,7 +121,8 @@ Forms common_words(const Brief& brief) {
   const auto form = [&](Counts counts) {
     return [counts, pool = *pool, random = brief.random](Size size) {
       const std::int64_t entries = static_cast<std::int64_t>(kCommon) * counts.other + size.words;
-      const Words words = chosen(pool, random, static_cast<std::size_t>((entries + counts.other - 1) / counts.other));
+      const std::int64_t others = std::min(kMostWords, (entries + counts.other - 1) / counts.other);
+      const Words words = chosen(pool, random, static_cast<std::size_t>(others));
       return listed(words, counts, entries, random.fork("order"));
     };
   };

@@ -15,7 +15,7 @@ namespace {
 
 // W / (zeta(2) k^2), rounded down: how often the word of rank k comes among about W. 1 / zeta(2) = 6 / pi^2.
 std::int64_t zipf_count(std::int64_t words, std::int64_t rank) {
-  return words * 607'927'102 / (1'000'000'000 * rank * rank);
+  return words * 607'927'102 / 1'000'000'000 / (rank * rank);
 }
 // Ranks 2 to 5 come 9, 4, 2 and 1 times: the least at which three are the most frequent.
 constexpr std::int64_t kFewestCoded = 64;

@@ -5,10 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
-#include <optional>
 
-#include "base/text.h"
 #include "eval/tasks/haystack.h"
 #include "eval/tasks/magic.h"
 

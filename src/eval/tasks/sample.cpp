@@ -10,7 +10,7 @@ namespace mrrope {
 
 namespace {
 
-constexpr std::int64_t kLongest = std::int64_t{1} << 26;
+constexpr std::int64_t kLongest = std::int64_t{1} << 24;
 
 std::optional<Error> invalid(const SampleRequest& request) {
   if (request.length < 1 || request.length > kLongest) {
