@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <unordered_map>
 #include <utility>
@@ -37,7 +38,7 @@ constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 constexpr Clock::duration kFirstPause = std::chrono::milliseconds(200);
 constexpr double kProbeSeconds = 10;
 // How long a look at the clock and at `cancel` may be put off; the shorter one while something waits for its time.
-constexpr std::chrono::milliseconds kLook{100}, kLookOften{20};
+constexpr std::chrono::milliseconds kLook{100}, kLookOften{20}, kAtOnce{0};
 
 struct Job {
   std::size_t index = 0;
@@ -71,11 +72,12 @@ class Run {
       if (cancel_ != nullptr && *cancel_) return Error{ErrorCode::cancelled, "cancelled", ""};
       now_ = Clock::now();
       probe_servers();
-      hand_out();
+      const bool given = hand_out();
       if (end_) return end_;
       if (std::optional<Error> error = nobody_left()) return error;
       const bool something_waits = !waiting_.empty() || flights_.empty();
-      for (Transfers::Finished& finished : transfers_.wait(something_waits ? kLookOften : kLook)) {
+      const auto patience = given ? kAtOnce : something_waits ? kLookOften : kLook;
+      for (Transfers::Finished& finished : transfers_.wait(patience)) {
         now_ = Clock::now();
         take_back(finished);
         if (end_) return end_;
@@ -141,22 +143,22 @@ class Run {
 
   // ---- Jobs go out --------------------------------------------------------------------------------------------------
 
-  // One job to each server that has a place, the least busy first, until none takes another.
-  void hand_out() {
+  // One job to each server that has a place, the least busy first; true if there was one. What a job is made of may
+  // take time, and the first should be on its way before the last is made.
+  bool hand_out() {
     std::vector<std::size_t> order(servers_.size());
-    for (std::size_t s = 0; s < order.size(); ++s) order[s] = s;
-    for (bool given = true; given && !end_;) {
-      given = false;
-      std::stable_sort(order.begin(), order.end(),
-                       [&](std::size_t a, std::size_t b) { return servers_[a].in_flight < servers_[b].in_flight; });
-      for (const std::size_t s : order) {
-        if (end_ || servers_[s].in_flight >= servers_[s].health.window(now_)) continue;
-        std::optional<Job> job = next_job(s);
-        if (!job) continue;
-        given = true;
-        start(s, *std::move(job));
-      }
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return servers_[a].in_flight < servers_[b].in_flight; });
+    bool given = false;
+    for (const std::size_t s : order) {
+      if (end_ || servers_[s].in_flight >= servers_[s].health.window(now_)) continue;
+      std::optional<Job> job = next_job(s);
+      if (!job) continue;
+      given = true;
+      start(s, *std::move(job));
     }
+    return given;
   }
 
   // What failed elsewhere comes first, then what is new; what failed here comes back only if there is no other server.

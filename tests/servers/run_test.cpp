@@ -52,13 +52,13 @@ double requests_per_second(std::size_t n_servers, std::size_t n_per_server) {
 }
 
 TEST(Servers, FourDoTheWorkOfFour) {
-  double best = 0;
-  for (int i = 0; i < 5 && best < 3.8; ++i) {  // again if the machine was busy with something else
-    const double one = requests_per_second(1, 60), four = requests_per_second(4, 60);
+  double one = 0, four = 0;
+  for (int i = 0; i < 5 && (i == 0 || four < 3.8 * one); ++i) {  // again if the machine was busy with something else
+    one = std::max(one, requests_per_second(1, 60));
+    four = std::max(four, requests_per_second(4, 60));
     std::printf("one server %.1f requests/s, four %.1f: %.2f times\n", one, four, four / one);
-    best = std::max(best, four / one);
   }
-  EXPECT_GE(best, 3.8);
+  EXPECT_GE(four, 3.8 * one);
 }
 
 TEST(Servers, MayBeKilledAndFrozenWithoutLosingOrDoublingARequest) {
