@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "base/file.h"
@@ -117,7 +118,8 @@ Result<BenchmarkOptions> options_of(const BenchmarkCommand& command, const TaskT
     const std::vector<std::string_view> parts = base::split(command.shard, '/');
     const Result<double> i = parse_number(parts[0]);
     const Result<double> n = parts.size() == 2 ? parse_number(parts[1]) : Result<double>(usage("", ""));
-    if (!i || !n || *n < 1 || *i < 0 || *i >= *n || *i != std::int64_t(*i) || *n != std::int64_t(*n) || *n > 1e6) {
+    const auto whole = [](double x) { return x == std::floor(x) && x <= 1e6; };
+    if (!i || !n || *n < 1 || *i < 0 || *i >= *n || !whole(*i) || !whole(*n)) {
       return usage(fmt::format("expected i/n with i from 0 to n - 1, found \"{}\"", command.shard), "--shard");
     }
     options.shard = static_cast<std::int64_t>(*i);

@@ -50,11 +50,12 @@ Record record_of(const Task& task, const Sample& sample) {
   record.task = task.name;
   record.document = fmt::format("seed {}, sample {}", sample.request.seed, sample.request.index);
   record.document_hash = content_hash(sample.prompt + sample.answer_prefix);
-  Record::Answer& answer = record.answer.emplace();
+  Record::Answer answer;
   answer.length = sample.request.length;
   answer.index = sample.request.index;
   answer.depth = sample.depth;
   answer.references = sample.references;
+  record.answer = std::move(answer);
   return record;
 }
 
