@@ -86,8 +86,8 @@ struct Sample {
   std::string task;
   SampleRequest request;
   std::string prompt;  // instruction, context, question; ends with a line break where a prefix follows
-  std::string
-      answer_prefix;  // how the assistant's turn begins; no space at either end. Without template: prompt + prefix
+  // How the assistant's turn begins; no space at either end. Without a template the text is prompt + answer_prefix.
+  std::string answer_prefix;
   int max_new_tokens = 128;
   std::vector<std::string> references;
   std::vector<Needle> needles;     // ascending
