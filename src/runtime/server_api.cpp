@@ -163,7 +163,7 @@ Reading read_probe(const ServerOptions& options, const ServerUrl& server, const 
                   fmt::format("HTTP {}: redirects to {} are not followed; give that address instead", response.status,
                               response.redirect.empty() ? "elsewhere" : excerpt(response.redirect, options.api_key)))};
   }
-  if (response.status < 200 || response.status >= 500) {
+  if (response.status < 200 || (response.status >= 502 && response.status <= 504)) {
     return {response.status == 503 ? Verdict::busy : Verdict::again,
             {},
             about(server, ErrorCode::io, status_text(response, options.api_key))};
@@ -177,7 +177,7 @@ Reading read_answer(const ServerOptions& options, const ServerUrl& server, const
   if (status >= 200 && status < 300) return read_success(options, server, response, answer_prefix);
   if (Reading dead = read_probe(options, server, response); dead.verdict != Verdict::answer) return dead;
   std::string said = status_text(response, options.api_key);
-  if (status == 408) return {Verdict::again, {}, about(server, ErrorCode::io, std::move(said))};
+  if (status == 408 || status >= 500) return {Verdict::again, {}, about(server, ErrorCode::io, std::move(said))};
   if (status == 429) return {Verdict::busy, {}, about(server, ErrorCode::io, std::move(said))};
   const std::string advice =
       status == 401 || status == 403

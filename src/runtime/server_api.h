@@ -35,8 +35,9 @@ struct Reading {
 Reading read_answer(const ServerOptions& options, const ServerUrl& server, const HttpResponse& response,
                     std::string_view answer_prefix);
 
-// Is a probe (GET /v1/models) answered by something that lives? Anything but 3xx and 5xx will do: gateways do not know
-// the path, or want another key for it.
+// Is a probe (GET /v1/models) answered by something that may take requests? Redirects and 502 … 504, "not now", say no.
+// Anything else will do: gateways do not know the path or want another key for it, and transformers serve answers 500
+// where there is no cache of models, and works.
 Reading read_probe(const ServerOptions& options, const ServerUrl& server, const HttpResponse& response);
 
 // The same for an exchange without an answer.
