@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Libraries come from the system where it has them (Debian 12: nlohmann-json3-dev libfmt-dev libhwy-dev libxxhash-dev
-# libcli11-dev libgtest-dev zlib1g-dev);
-# otherwise most are fetched at the pinned tag. None of them appears in an installed header, and a consumer needs zlib only.
+# libcli11-dev libgtest-dev libbenchmark-dev zlib1g-dev); otherwise most are fetched at the pinned tag. None of them appears
+# in an installed header. A consumer needs two of them, and only to link: zlib and Highway (cmake/install.cmake).
 include(FetchContent)
 
 FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json.git GIT_TAG v3.11.2 GIT_SHALLOW ON
@@ -25,4 +25,11 @@ if(MRROPE_BUILD_TESTS)
   FetchContent_Declare(GTest GIT_REPOSITORY https://github.com/google/googletest.git GIT_TAG release-1.12.1
                        GIT_SHALLOW ON FIND_PACKAGE_ARGS 1.12)
   FetchContent_MakeAvailable(GTest)
+endif()
+
+if(MRROPE_BUILD_BENCH)
+  FetchContent_Declare(benchmark GIT_REPOSITORY https://github.com/google/benchmark.git GIT_TAG v1.7.1 GIT_SHALLOW ON
+                       FIND_PACKAGE_ARGS 1.7)
+  set(BENCHMARK_ENABLE_TESTING OFF CACHE BOOL "")
+  FetchContent_MakeAvailable(benchmark)
 endif()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# find_package(mrrope) and pkg-config mrrope. The only dependency that either carries is zlib.
+# find_package(mrrope) and pkg-config mrrope. Both bring along what a static mrrope has to be linked with: zlib, and
+# Highway's library.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS mrrope EXPORT mrrope-targets)
@@ -21,6 +22,11 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/mrrope-config-version.cma
 install(FILES ${PROJECT_BINARY_DIR}/mrrope-config.cmake ${PROJECT_BINARY_DIR}/mrrope-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
 
+get_target_property(type mrrope TYPE)
+set(mrrope_requires Requires.private)
+if(type STREQUAL "STATIC_LIBRARY")
+  set(mrrope_requires Requires)
+endif()
 configure_file(cmake/mrrope.pc.in ${PROJECT_BINARY_DIR}/mrrope.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/mrrope.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -15,6 +15,7 @@
 #include "mrrope/provenance.h"  // IWYU pragma: export
 #include "mrrope/radix.h"       // IWYU pragma: export
 #include "mrrope/result.h"      // IWYU pragma: export
+#include "mrrope/rotary.h"      // IWYU pragma: export
 #include "mrrope/spec.h"        // IWYU pragma: export
 #include "mrrope/spectrum.h"    // IWYU pragma: export
 #include "mrrope/targets.h"     // IWYU pragma: export

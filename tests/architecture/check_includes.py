@@ -30,6 +30,7 @@ PUBLIC_ROOM = {
     "result.h": "base", "units.h": "base", "version.h": "base",
     "spectrum.h": "theory", "methods.h": "theory", "radix.h": "theory", "analysis.h": "theory",
     "catalogue.h": "plan", "spec.h": "plan", "plan.h": "plan",
+    "rotary.h": "rotary",
     "gguf.h": "formats", "hf_config.h": "formats", "hf_folder.h": "formats",
     "model_file.h": "formats", "provenance.h": "formats",
     "targets.h": "targets", "findings.h": "targets",
