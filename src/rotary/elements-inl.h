@@ -45,7 +45,7 @@ struct BF16 {
     return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(hn::Rebind<std::uint16_t, D>(), p))));
   }
   template <class D>
-  static HWY_INLINE void store(D d, hn::Vec<D> v, std::uint16_t* p) {
+  static HWY_INLINE void store(D /*d*/, hn::Vec<D> v, std::uint16_t* p) {
     const hn::RebindToUnsigned<D> du;
     const hn::Rebind<std::uint16_t, D> d16;
     // Half of the lower part's range, and one less before an even number; a NaN stays one, and quiet
@@ -109,7 +109,7 @@ struct F16 {
     return hn::PromoteTo(d, hn::BitCast(hn::Rebind<hwy::float16_t, D>(), hn::LoadU(d16, p)));
   }
   template <class D>
-  static HWY_INLINE void store(D, hn::Vec<D> v, std::uint16_t* p) {
+  static HWY_INLINE void store(D /*d*/, hn::Vec<D> v, std::uint16_t* p) {
     const hn::Rebind<std::uint16_t, D> d16;
     hn::StoreU(hn::BitCast(d16, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v)), d16, p);
   }

@@ -28,7 +28,7 @@ void rotate(const Job& job) { rotate_plainly(job); }
 #else
 
 constexpr std::size_t kBlock = 128;  // pairs; a multiple of RotaryTable::kPadding
-constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<float>());
+constexpr std::size_t kLanes = hn::MaxLanes(hn::CappedTag<float, RotaryTable::kPadding>());
 
 // Pairs i … count - 1 of a head, (from[i], from[half + i]). What fills no vector of kMost lanes goes to one of half as
 // many, down to a single pair, so that all of them see the same arithmetic.

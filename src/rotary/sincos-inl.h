@@ -41,8 +41,8 @@ HWY_INLINE hn::Vec<D> phases(D du, const RotaryTable& table, std::int32_t positi
   return hn::Sub(hn::Add(hn::Mul(m, upper), carry), excess);
 }
 
-// Error of each: <= 1.2e-7 for a scale of 1. Exact at whole quarters of a turn.
-// The phase is q quarter turns and a rest t of -1/8 … 1/8 turn, both exact; t is then rounded to float32 (4.7e-8 rad).
+// Error of each: <= 1e-7 (docs/rotary.md). Exact at whole quarters of a turn.
+// The phase is q quarter turns and a rest t of -1/8 … 1/8 turn, both exact; t is then rounded to float32 (2.4e-8 rad).
 // Polynomials: tools/rotary_coefficients.py.
 template <class D>
 HWY_INLINE void sin_cos(D d, hn::Vec<hn::RebindToUnsigned<D>> phase, hn::Vec<D>& sine, hn::Vec<D>& cosine) {
@@ -79,7 +79,7 @@ HWY_INLINE void sin_cos(D d, hn::Vec<hn::RebindToUnsigned<D>> phase, hn::Vec<D>&
 template <PairLayout kLayout>
 HWY_INLINE void rotation(const Job& job, std::size_t token, std::size_t first, std::size_t count, float* cosine,
                          float* sine) {
-  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, RotaryTable::kPadding> d;
   const hn::RebindToUnsigned<decltype(d)> du;
   const auto scale = hn::Set(d, static_cast<float>(job.scale));
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {

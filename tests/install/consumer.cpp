@@ -2,6 +2,9 @@
 // The README's library example, built against the installed package by CMake and by pkg-config.
 #include <mrrope/mrrope.h>
 
+#include <array>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 
 int main() {
@@ -15,4 +18,10 @@ int main() {
   const mrrope::GroupPlan& table = plan->groups[0];
   std::printf("%s, attention scale %.4f\n", mrrope::describe(table.radix).c_str(), table.attention_scale);
   std::printf("slowest pair: %.3g rad per token\n", table.inv_freq.back());
+
+  // Not in the README: the part of the library that has to be linked with another.
+  const std::array<std::int32_t, 1> positions = {0};
+  std::array<float, 128> head = {1};
+  mrrope::apply_rotary(mrrope::rotary_table(*plan), positions, head.data(), {.heads = 1, .head_dim = head.size()});
+  return std::abs(head[0] - static_cast<float>(table.attention_scale)) < 1e-6F ? 0 : 1;
 }

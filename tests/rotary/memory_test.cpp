@@ -35,8 +35,12 @@ constexpr std::int32_t kPositions[] = {5, 0, -3, 70'000, 5, 2'000'000'000, 1};
 
 std::span<const std::int32_t> positions(std::size_t count) { return std::span(kPositions).first(count); }
 
+struct Point {
+  float x, y;
+};
+
 // What one pair becomes that is alone in the world.
-std::pair<float, float> alone(ElementType type, float x, float y, double inv_freq, std::int32_t position) {
+Point alone(ElementType type, float x, float y, double inv_freq, std::int32_t position) {
   Elements pair(type, 2);
   pair.set(0, x);
   pair.set(1, y);

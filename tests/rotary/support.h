@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,17 +27,21 @@ namespace mrrope::test {
 inline constexpr ElementType kTypes[] = {ElementType::f32, ElementType::f16, ElementType::bf16};
 inline constexpr PairLayout kLayouts[] = {PairLayout::half_split, PairLayout::interleaved};
 
-// The promise of mrrope/rotary.h for a pair of length 1.
-inline constexpr double kError = 2.5e-7;
+// The promise of mrrope/rotary.h for a pair of length 1: the sum of all roundings at their worst.
+inline constexpr double kError = 4e-7;
+// Which do not meet: no sample was off by more than 1.9e-7.
+inline constexpr double kUsualError = 2.5e-7;
 
-// Runs `check` once per instruction set of this processor, and once without any.
+// Runs `check` once per instruction set that the kernels were compiled for and this processor has, and once on the
+// reference.
 template <class Check>
 void on_every_target(Check check) {
-  const std::int64_t scalar = HWY_STATIC_TARGET == HWY_EMU128 ? HWY_EMU128 : HWY_SCALAR;
-  for (std::int64_t targets = hwy::SupportedTargets() | scalar; targets != 0; targets &= targets - 1) {
+  std::set<std::string> done;
+  for (std::int64_t targets = hwy::SupportedTargets() | HWY_SCALAR | HWY_EMU128; targets != 0; targets &= targets - 1) {
     hwy::SetSupportedTargetsForTest(targets & -targets);
     SCOPED_TRACE(rotary::instruction_set());
-    check();
+    // What was not compiled falls back to another
+    if (done.insert(rotary::instruction_set()).second) check();
   }
   hwy::SetSupportedTargetsForTest(0);
 }
