@@ -83,7 +83,7 @@ def far_logits(smollm2):
     return {name: harness.logits(path, first_position=12_000, tokens=512, **options) for name, (path, options) in smollm2.items()}
 
 
-def test_copy_sidecar_and_in_place_compute_the_harness.same_bits(far_logits):
+def test_copy_sidecar_and_in_place_compute_the_same_bits(far_logits):
     assert harness.same_bits(far_logits["copy"], far_logits["sidecar"])
     assert harness.same_bits(far_logits["copy"], far_logits["inplace"])
 
@@ -165,7 +165,7 @@ def test_relabelling_needs_an_output_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["qwen2", "qwen3-untied"])
-def test_relabelled_qwen_computes_the_harness.same_bits(name, tmp_path):
+def test_relabelled_qwen_computes_the_same_bits(name, tmp_path):
     target = tmp_path / "out.gguf"
     mrrope("extend", MODELS[name], "--factor", "8", "--relabel", "-o", target)
     wanted = plan(MODELS[name], "--factor", "8")
