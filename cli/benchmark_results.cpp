@@ -60,8 +60,7 @@ int print_scores(const EvalOptions& options, const RunFolder& run, std::span<con
     }
     table.add(cells);
   }
-  fmt::print("{}Percent right ± standard error, by tokens of prompt and answer; up to {} samples each\n", table.text(),
-             n);
+  fmt::print("{}Percent right ± standard error by length; up to {} samples each\n", table.text(), n);
   if (!options.output.empty()) fmt::print("next      mrrope compare {}\n", options.output);
   return 0;
 }
