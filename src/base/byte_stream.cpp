@@ -58,7 +58,7 @@ Result<std::size_t> ByteStream::read(std::span<char> into) {
   // One byte more than allowed is asked for, so that a file of exactly `most` bytes is not mistaken for a longer one.
   into = into.first(
       std::min({into.size(), kMaxPart, static_cast<std::size_t>(std::min<std::uint64_t>(left_, kMaxPart)) + 1}));
-  const Result<std::size_t> count = unpacker_ ? read_packed(into) : read_unpacked(into);
+  Result<std::size_t> count = unpacker_ ? read_packed(into) : read_unpacked(into);
   if (!count) return count.error();
   if (*count > left_) return Error{ErrorCode::malformed, "the file is too large when unpacked", path()};
   left_ -= *count;
@@ -66,7 +66,7 @@ Result<std::size_t> ByteStream::read(std::span<char> into) {
 }
 
 Result<std::size_t> ByteStream::read_unpacked(std::span<char> into) {
-  const Result<std::size_t> count = file_.read_at(offset_, std::as_writable_bytes(into));
+  Result<std::size_t> count = file_.read_at(offset_, std::as_writable_bytes(into));
   if (count) offset_ += *count;
   return count;
 }
@@ -80,7 +80,7 @@ Result<std::size_t> ByteStream::read_packed(std::span<char> into) {
   stream.avail_out = static_cast<uInt>(into.size());
   while (stream.avail_out > 0) {
     if (stream.avail_in == 0) {
-      const Result<std::size_t> count = file_.read_at(offset_, unpacker_->input);
+      Result<std::size_t> count = file_.read_at(offset_, unpacker_->input);
       if (!count) return count.error();
       offset_ += *count;
       stream.next_in = reinterpret_cast<Bytef*>(unpacker_->input.data());

@@ -71,7 +71,7 @@ Result<int> ObjectStream::peek() {
 
 Result<int> ObjectStream::skip_space() {
   for (;; ++at_) {
-    const Result<int> c = peek();
+    Result<int> c = peek();
     if (!c || (*c != ' ' && *c != '\t' && *c != '\n' && *c != '\r')) return c;
   }
 }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 
 #include "eval/encoder.h"
@@ -35,11 +34,10 @@ class FirstLine {
   bool goes_on(Token token) {
     const Result<std::string> piece = model_.detokenize({&token, 1});
     if (!piece) return true;
-    for (const char c : *piece) {
-      if (c == '\n' && begun_) return false;
-      begun_ = begun_ || std::isspace(static_cast<unsigned char>(c)) == 0;
-    }
-    return true;
+    const std::size_t first = begun_ ? 0 : piece->find_first_not_of(" \t\r\n");
+    if (first == std::string::npos) return true;
+    begun_ = true;
+    return piece->find('\n', first) == std::string::npos;
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -173,8 +174,9 @@ ScoreComparison compare_scores(std::span<const Record> records, std::string_view
   if (differences.empty()) return out;
   std::sort(differences.begin(), differences.end());  // the same verdict whatever the order of the records
   out.difference = estimate(differences).mean;
-  const eval::Interval interval =
-      differences.size() > 1 ? eval::interval95(differences) : eval::Interval{-INFINITY, INFINITY};
+  const eval::Interval interval = differences.size() > 1 ? eval::interval95(differences)
+                                                         : eval::Interval{-std::numeric_limits<double>::infinity(),
+                                                                          std::numeric_limits<double>::infinity()};
   out.low = interval.low;
   out.high = interval.high;
   out.p_value = sign_test(std::min(out.a_better, out.b_better), std::max(out.a_better, out.b_better));

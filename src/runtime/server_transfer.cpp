@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <unordered_map>
 #include <utility>
@@ -30,7 +31,7 @@ struct Transfer {
   std::size_t header_bytes = 0;
   std::string body;
   std::string problem;  // why we ended it
-  char curl_says[CURL_ERROR_SIZE] = {};
+  std::array<char, CURL_ERROR_SIZE> curl_says = {};
 
   Transfer() = default;
   Transfer(const Transfer&) = delete;
@@ -70,7 +71,7 @@ void set_up(Transfer& transfer) {
   curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "mrrope/" MRROPE_VERSION);
-  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.curl_says);
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.curl_says.data());
 
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, milliseconds(request.deadline_s));
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(std::min(kConnectSeconds, request.deadline_s)));
@@ -120,7 +121,7 @@ Error failure_of(const Transfer& transfer, CURLcode code) {
                      : fmt::format("no connection within {} s", std::min(kConnectSeconds, transfer.request.deadline_s)),
             ""};
   }
-  return {ErrorCode::io, transfer.curl_says[0] != 0 ? transfer.curl_says : curl_easy_strerror(code), ""};
+  return {ErrorCode::io, transfer.curl_says[0] != 0 ? transfer.curl_says.data() : curl_easy_strerror(code), ""};
 }
 
 HttpResponse response_of(Transfer& transfer) {
