@@ -6,7 +6,7 @@
 //   merged->records;   // 300 000
 //
 // Records are copied line by line as they are, each key once. Memory is some 70 bytes per record, so that folders
-// larger than the memory can be merged; a million records take some twenty seconds.
+// larger than the memory can be merged; a million records take some fifteen seconds.
 #pragma once
 
 #include <cstddef>
