@@ -145,12 +145,7 @@ int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const Task
   eval.settings["chat-template"] = command.chat_template;
   Result<Session> session = start_session(eval, command.group, words);
   if (!session) return fail(session.error());
-  Result<PromptFrame> frame = make_frame(session->model, command.chat_template);
-  if (!frame) return fail(frame.error());
-  options.frame = *std::move(frame);
-  ContextOptions context_options = eval.context;
-  context_options.ctx_size = options.lengths.back();
-  Result<LlamaContext> context = LlamaContext::create(session->model, context_options);
+  Result<LlamaContext> context = ready_context(command, session->model, options);
   if (!context) return fail(context.error());
   const Result<BenchmarkCost> cost =
       measure_answers(session->model, *context, texts, *candidates, options, session->run, make_control());
@@ -184,11 +179,7 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
     Result<LlamaModel> model = LlamaModel::load(eval.model, load);
     if (!model) return fail(model.error());
     vocabulary.emplace(*std::move(model));
-    count = [&vocabulary](std::string_view text) -> Result<std::int64_t> {
-      const Result<std::vector<Token>> tokens = vocabulary->tokenize(text, {.add_special = false});
-      if (!tokens) return tokens.error();
-      return std::ssize(*tokens);
-    };
+    count = token_counter(*vocabulary);
   } else {
     Result<ServedCount> served = count_on_servers(servers);
     if (!served) return fail(served.error());
@@ -228,6 +219,16 @@ Result<Prepared> prepare(const BenchmarkCommand& command) {
   Result<BenchmarkOptions> options = options_of(command, *texts);
   if (!options) return options.error();
   return Prepared{*std::move(texts), *std::move(options)};
+}
+
+Result<LlamaContext> ready_context(const BenchmarkCommand& command, const LlamaModel& model,
+                                   BenchmarkOptions& options) {
+  Result<PromptFrame> frame = make_frame(model, command.chat_template);
+  if (!frame) return frame.error();
+  options.frame = *std::move(frame);
+  ContextOptions context_options = command.eval.context;
+  context_options.ctx_size = options.lengths.back();
+  return LlamaContext::create(model, context_options);
 }
 
 int run_benchmark(const BenchmarkCommand& command, const std::vector<std::string>& words) {

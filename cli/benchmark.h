@@ -46,6 +46,9 @@ struct Prepared {
 };
 Result<Prepared> prepare(const BenchmarkCommand& command);
 
+// The context its prompts need. The chat template that was asked for goes into the options.
+Result<LlamaContext> ready_context(const BenchmarkCommand& command, const LlamaModel& model, BenchmarkOptions& options);
+
 // Runs it: in process, or on servers if there are endpoints. The exit status.
 int run_benchmark(const BenchmarkCommand& command, const std::vector<std::string>& words);
 

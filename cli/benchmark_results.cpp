@@ -28,10 +28,7 @@ int print_scores(const EvalOptions& options, const RunFolder& run, std::span<con
   };
   std::erase_if(rows, [&](const ScoreRow& row) { return !asked(row); });
   if (options.json) {
-    Json json{{"schema", "mrrope.eval/1"},   {"task", run.info().task},
-              {"model", run.info().model},   {"model_hash", run.info().model_hash},
-              {"engine", run.info().engine}, {"version", run.info().version},
-              {"results", Json::array()}};
+    Json json = report_head(run.info());
     for (const ScoreRow& row : rows) json["results"].push_back(score_json(row));
     fmt::print("{}", base::write_json(json));
     return 0;

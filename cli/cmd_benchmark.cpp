@@ -108,18 +108,9 @@ void add_benchmarks(CLI::App& program, Action& action, const std::vector<std::st
     b->depths = kind.depths;
     CLI::App* command = program.add_subcommand(kind.group, kind.summary);
     command->add_option("-m", b->eval.model, "a .gguf; with --endpoint only its vocabulary")->type_name("FILE");
-    command
-        ->add_option("--methods", b->eval.methods,
-                     "see mrrope methods (default: none,linear,ntk,yarn,\nyarn-rotations,mrrope-uni,mrrope-pro)")
-        ->type_name("LIST");
-    command->add_option("--factor", b->eval.factors, "how many times the trained length: 4, or several: 2,4")
-        ->type_name("S");
+    add_plan_options(*command, b->eval, false);
     add_sample_options(*command, kind, *b);
-    command
-        ->add_option("-o,--output", b->eval.output,
-                     "a folder for the records; run again to continue or to\nadd to it (default: nothing is kept)")
-        ->type_name("FOLDER");
-    command->add_flag("--json", b->eval.json, "the results as JSON");
+    add_output_options(*command, b->eval);
     command
         ->add_option("--chat-template", b->chat_template,
                      "auto (the file's, if it has one), none, or a name that\nllama.cpp knows")

@@ -126,12 +126,7 @@ int run_suite(const SuiteCommand& suite, const std::vector<std::string>& words) 
   const Result<Prepared> prepared = prepare(command);
   if (!prepared) return fail(prepared.error());
   BenchmarkOptions options = prepared->options;
-  Result<PromptFrame> frame = make_frame(session->model, command.chat_template);
-  if (!frame) return fail(frame.error());
-  options.frame = *std::move(frame);
-  ContextOptions context_options = command.eval.context;
-  context_options.ctx_size = options.lengths.back();
-  Result<LlamaContext> context = LlamaContext::create(session->model, context_options);
+  Result<LlamaContext> context = ready_context(command, session->model, options);
   if (!context) return fail(context.error());
 
   const Result<double> round = seconds_per_round(*session, *context, prepared->texts, options);

@@ -83,19 +83,27 @@ void add_eval_options(CLI::App& command, EvalOptions& options) {
   command.add_option("-f,--file", options.texts, "texts: files, or patterns in quotes ('texts/*')")
       ->required()
       ->type_name("TEXT");
+  add_plan_options(command, options, true);
+  add_output_options(command, options);
+  add_llama_options(command, options);
+}
+
+void add_plan_options(CLI::App& command, EvalOptions& options, bool factor_required) {
   command
       .add_option("--methods", options.methods,
                   "see mrrope methods (default: none,linear,ntk,yarn,\nyarn-rotations,mrrope-uni,mrrope-pro)")
       ->type_name("LIST");
   command.add_option("--factor", options.factors, "how many times the trained length: 4, or several: 2,4")
-      ->required()
+      ->required(factor_required)
       ->type_name("S");
+}
+
+void add_output_options(CLI::App& command, EvalOptions& options) {
   command
       .add_option("-o,--output", options.output,
                   "a folder for the records; run again to continue or to\nadd to it (default: nothing is kept)")
       ->type_name("FOLDER");
   command.add_flag("--json", options.json, "the results as JSON");
-  add_llama_options(command, options);
 }
 
 void add_llama_options(CLI::App& command, EvalOptions& options) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "mrrope/perplexity.h"
 #include "mrrope/records.h"
 #include "mrrope/runtime.h"
@@ -32,7 +33,10 @@ struct EvalOptions {
 // -m, -f, --methods, --factor, -o, --json and the flags of llama.cpp.
 void add_eval_options(CLI::App& command, EvalOptions& options);
 
-// The flags of llama.cpp alone.
+// Their parts, for commands that have others between them: --methods and --factor; -o and --json; the flags of
+// llama.cpp.
+void add_plan_options(CLI::App& command, EvalOptions& options, bool factor_required);
+void add_output_options(CLI::App& command, EvalOptions& options);
 void add_llama_options(CLI::App& command, EvalOptions& options);
 
 // The methods times the factors, on this model; none is the file as it is, once.
@@ -62,7 +66,9 @@ Control make_control();
 // The exit status of a measurement that ended with an error: 130 if it was interrupted.
 int ended(const Error& error, const EvalOptions& options);
 
-// {"schema": "mrrope.eval/1", …} or a table.
+// {"schema": "mrrope.eval/1", …, "results": []}
+base::Json report_head(const RunInfo& info);
+// That with results, or a table.
 int print_results(const EvalOptions& options, const RunFolder& run, std::span<const Candidate> candidates,
                   std::span<const std::int64_t> lengths);
 

@@ -40,6 +40,12 @@ std::string short_ppl(double ppl) { return ppl < 1000 ? fmt::format("{:.3f}", pp
 
 }  // namespace
 
+base::Json report_head(const RunInfo& info) {
+  return Json{{"schema", "mrrope.eval/1"},     {"task", info.task},     {"model", info.model},
+              {"model_hash", info.model_hash}, {"engine", info.engine}, {"version", info.version},
+              {"results", Json::array()}};
+}
+
 int print_results(const EvalOptions& options, const RunFolder& run, std::span<const Candidate> candidates,
                   std::span<const std::int64_t> lengths) {
   const std::vector<Record> records = asked(run, candidates);
@@ -47,10 +53,7 @@ int print_results(const EvalOptions& options, const RunFolder& run, std::span<co
   std::erase_if(rows,
                 [&](const PplRow& r) { return std::find(lengths.begin(), lengths.end(), r.length) == lengths.end(); });
   if (options.json) {
-    Json json{{"schema", "mrrope.eval/1"},   {"task", run.info().task},
-              {"model", run.info().model},   {"model_hash", run.info().model_hash},
-              {"engine", run.info().engine}, {"version", run.info().version},
-              {"results", Json::array()}};
+    Json json = report_head(run.info());
     for (const PplRow& row : rows) json["results"].push_back(to_json(row));
     fmt::print("{}", base::write_json(json));
     return 0;

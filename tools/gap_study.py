@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+MRROPE = os.environ.get("MRROPE_BIN", ROOT / "build" / "release" / "mrrope")
 PLANS = ("linear ntk ntk-by-parts yarn yarn-rotations yarn:beta_fast=16 yarn:attention_scale=1 llama3 mrrope-uni "
          "mrrope-pro mrrope-power:p=2 mrrope-power:p=4 mrrope-mirror mrrope-pro:attention_scale=1 gradient-base").split()
 RESAMPLES = 2000
@@ -47,9 +48,8 @@ def spearman(a, b):
 
 def measure(task, model, texts, factor, extra):
     """{method: {document: record}}, and the seconds of all passes."""
-    mrrope = os.environ.get("MRROPE_BIN", ROOT / "build" / "release" / "mrrope")
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([mrrope, "eval", task, "-m", model, "-f", texts, "--methods", ",".join(PLANS), "--factor", str(factor),
+        subprocess.run([MRROPE, "eval", task, "-m", model, "-f", texts, "--methods", ",".join(PLANS), "--factor", str(factor),
                         "-o", folder, "--json", *extra], check=True, stdout=subprocess.DEVNULL)
         lines = (pathlib.Path(folder) / "records.jsonl").read_text().splitlines()
     table, seconds = {}, 0
@@ -62,8 +62,7 @@ def measure(task, model, texts, factor, extra):
 def main():
     model, texts = sys.argv[1], sys.argv[2]
     factor = int(sys.argv[3]) if len(sys.argv) > 3 else 16
-    mrrope = os.environ.get("MRROPE_BIN", ROOT / "build" / "release" / "mrrope")
-    trained = json.loads(subprocess.run([mrrope, "inspect", model, "--json"], check=True, capture_output=True,
+    trained = json.loads(subprocess.run([MRROPE, "inspect", model, "--json"], check=True, capture_output=True,
                                         text=True).stdout)["context_trained"]
     lengths = [trained * 2 ** i for i in range(1, int(math.log2(factor)) + 1)]
     gaps = [length - trained for length in lengths]

@@ -34,6 +34,9 @@ struct PromptFrame {
 // for another (docs/benchmarks.md).
 Result<PromptFrame> make_frame(const LlamaModel& model, const std::string& choice);
 
+// Counts as the model does. Domain: the model lives as long as the counter.
+TokenCount token_counter(const LlamaModel& model);
+
 struct BenchmarkOptions {
   std::vector<const Task*> tasks;
   std::vector<std::int64_t> lengths;  // tokens of prompt, template and answer together; ascending

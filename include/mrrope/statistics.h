@@ -65,8 +65,7 @@ struct Comparison {
 Comparison compare_ppl(std::span<const Record> records, std::string_view method_a, double factor_a,
                        std::string_view method_b, double factor_b, std::int64_t length, bool last = false);
 
-// ---- Tasks with answers
-// ------------------------------------------------------------------------------------------------
+// ---- Tasks with answers --------------------------------------------------------------------------------------------
 
 struct ScoreRow {
   std::string task;
@@ -126,7 +125,7 @@ struct ScoreComparison {
 ScoreComparison compare_scores(std::span<const Record> records, std::string_view method_a, double factor_a,
                                std::string_view method_b, double factor_b, std::string_view task, std::int64_t length);
 
-// ------------------------------------------------------------------------------------------------------------------------
+// ---- Shared --------------------------------------------------------------------------------------------------------
 
 // Quantile of |t| with `freedom` degrees for a two-sided 95 % interval.
 double student_t95(std::size_t freedom);

@@ -22,7 +22,8 @@ constexpr std::int64_t kGroupTokens = std::int64_t{1} << 25;
 // A sample as the model reads it.
 struct Prompt {
   SampleSlot slot;
-  Sample sample;  // its text is gone: tokens and hash are what is needed
+  std::vector<std::string> keys;  // of its records, by candidate; empty: that one is there
+  Sample sample;                  // its text is gone: tokens and hash are what is needed
   Record record;
   std::vector<Token> tokens;
 };
@@ -76,8 +77,11 @@ class Benchmark {
         options_(options),
         run_(run),
         encoder_(std::move(encoder)),
+        count_(token_counter(model)),
         identity_{eval::hash_of(texts), run.info().model_hash},
-        meter_(control, 0, 0) {}
+        meter_(control, 0, 0) {
+    for (const Candidate& candidate : candidates) plans_.push_back(eval::identity_of(candidate));
+  }
 
   std::optional<Error> measure() {
     for (const Task* task : options_.tasks) {
@@ -98,25 +102,25 @@ class Benchmark {
   [[nodiscard]] const BenchmarkCost& cost() const { return cost_; }
 
  private:
-  [[nodiscard]] std::string key(const Candidate& candidate, const SampleSlot& slot) const {
-    return eval::answer_key(run_.info(), eval::identity_of(candidate), identity_, options_, slot);
+  // What the records of a sample are called, by candidate; empty where the run has it.
+  [[nodiscard]] std::vector<std::string> missing_keys(const SampleSlot& slot) const {
+    std::vector<std::string> keys;
+    for (const std::string& plan : plans_) {
+      std::string key = eval::answer_key(run_.info(), plan, identity_, options_, slot);
+      keys.push_back(run_.find(key) == nullptr ? std::move(key) : "");
+    }
+    return keys;
   }
 
   [[nodiscard]] bool by_letter(const Task& task) const { return options_.letters && task.group == "longbench2"; }
 
-  [[nodiscard]] bool wanted(const SampleSlot& slot) const {
-    return std::any_of(candidates_.begin(), candidates_.end(),
-                       [&](const Candidate& c) { return run_.find(key(c, slot)) == nullptr; });
-  }
-
   Result<Prompt> make(const SampleSlot& slot) const {
-    Prompt prompt{.slot = slot, .sample = {}, .record = {}, .tokens = {}};
+    Prompt prompt{.slot = slot, .keys = {}, .sample = {}, .record = {}, .tokens = {}};
     prompt.slot.request.frame_tokens = encoder_.frame_tokens();
-    Result<Sample> sample = make_sample(*slot.task, texts_, prompt.slot.request, encoder_.counter());
+    Result<Sample> sample = make_sample(*slot.task, texts_, prompt.slot.request, count_);
     if (!sample) return sample.error();
-    Sample asked = *sample;
-    if (by_letter(*slot.task)) asked.answer_prefix += " (";
-    Result<std::vector<Token>> tokens = encoder_.encode(asked);
+    Result<std::vector<Token>> tokens =
+        encoder_.encode(*sample, by_letter(*slot.task) ? sample->answer_prefix + " (" : sample->answer_prefix);
     if (!tokens) return tokens.error();
     prompt.tokens = *std::move(tokens);
     prompt.record = eval::record_of(*slot.task, *sample);
@@ -132,7 +136,8 @@ class Benchmark {
     std::vector<std::vector<Token>> tokens;
     for (const SampleSlot& slot : slots) {
       if (meter_.cancelled()) return eval::cancelled_error();
-      if (!wanted(slot)) continue;
+      std::vector<std::string> keys = missing_keys(slot);
+      if (std::all_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); })) continue;
       Result<Prompt> prompt = make(slot);
       if (!prompt) {
         // An item is as long as it is: one that does not fit this length is left out, never cut
@@ -141,23 +146,21 @@ class Benchmark {
         ++cost_.too_long;
         continue;
       }
+      for (const std::string& key : keys) {
+        if (!key.empty()) meter_.expect(std::ssize(prompt->tokens));
+      }
+      prompt->keys = std::move(keys);
       tokens.push_back(std::move(prompt->tokens));
       prompts.push_back(*std::move(prompt));
     }
     const std::vector<std::size_t> order = eval::sharing_order(tokens);
-    for (const Candidate& candidate : candidates_) {
-      for (std::size_t i = 0; i < tokens.size(); ++i) {
-        if (run_.find(key(candidate, prompts[i].slot)) == nullptr) meter_.expect(std::ssize(tokens[i]));
-      }
-    }
-    for (const Candidate& candidate : candidates_) {
-      if (auto error = eval::apply(context_, candidate)) return error;
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      if (auto error = eval::apply(context_, candidates_[c])) return error;
       eval::PrefixCache cache(model_, context_, options_.share_prefixes);
       for (const std::size_t i : order) {
-        const std::string record_key = key(candidate, prompts[i].slot);
-        if (run_.find(record_key) != nullptr) continue;
+        if (prompts[i].keys[c].empty()) continue;
         if (meter_.cancelled()) return eval::cancelled_error();
-        if (auto error = answer(candidate, prompts[i], tokens[i], record_key, cache)) return error;
+        if (auto error = answer(candidates_[c], prompts[i], tokens[i], prompts[i].keys[c], cache)) return error;
       }
       cost_.computed_tokens += cache.computed();
     }
@@ -213,6 +216,8 @@ class Benchmark {
   const BenchmarkOptions& options_;
   RunFolder& run_;
   eval::Encoder encoder_;
+  TokenCount count_;
+  std::vector<std::string> plans_;  // what the candidates are, for keys
   eval::SampleIdentity identity_;
   eval::Meter meter_;
   BenchmarkCost cost_;

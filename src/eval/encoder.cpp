@@ -6,6 +6,18 @@
 #include <algorithm>
 #include <cctype>
 
+namespace mrrope {
+
+TokenCount token_counter(const LlamaModel& model) {
+  return [&model](std::string_view text) -> Result<std::int64_t> {
+    const Result<std::vector<Token>> tokens = model.tokenize(text, {.add_special = false});
+    if (!tokens) return tokens.error();
+    return std::ssize(*tokens);
+  };
+}
+
+}  // namespace mrrope
+
 namespace mrrope::eval {
 
 namespace {
@@ -35,15 +47,7 @@ std::int64_t Encoder::frame_tokens() const {
   return std::ssize(before_) + std::ssize(after_) + seam;
 }
 
-TokenCount Encoder::counter() const {
-  return [model = model_](std::string_view text) -> Result<std::int64_t> {
-    const Result<std::vector<Token>> tokens = model->tokenize(text, {.add_special = false});
-    if (!tokens) return tokens.error();
-    return std::ssize(*tokens);
-  };
-}
-
-Result<std::vector<Token>> Encoder::encode(const Sample& sample) const {
+Result<std::vector<Token>> Encoder::encode(const Sample& sample, const std::string& answer_prefix) const {
   std::vector<Token> out = before_;
   const auto add = [&](const std::string& text) -> std::optional<Error> {
     if (text.empty()) return std::nullopt;
@@ -52,16 +56,17 @@ Result<std::vector<Token>> Encoder::encode(const Sample& sample) const {
     out.insert(out.end(), tokens->begin(), tokens->end());
     return std::nullopt;
   };
-  if (auto error = add(after_.empty() ? sample.prompt + sample.answer_prefix : sample.prompt)) return *error;
+  if (auto error = add(after_.empty() ? sample.prompt + answer_prefix : sample.prompt)) return *error;
   if (!after_.empty()) {
     out.insert(out.end(), after_.begin(), after_.end());
-    if (auto error = add(sample.answer_prefix)) return *error;
+    if (auto error = add(answer_prefix)) return *error;
   }
   if (auto error = check(sample, out)) return *error;
   return out;
 }
 
 std::optional<Error> Encoder::check(const Sample& sample, std::span<const Token> tokens) const {
+  const TokenCount count_tokens = token_counter(*model_);
   constexpr std::int64_t kSlack = 8;  // tokens of a beginning of the text are not always the first tokens of the text
   if (std::ssize(tokens) + sample.max_new_tokens > sample.request.length) {
     return Error{ErrorCode::inconsistent,
@@ -72,7 +77,7 @@ std::optional<Error> Encoder::check(const Sample& sample, std::span<const Token>
   for (const Needle& needle : sample.needles) {
     const std::string text = sample.prompt.substr(needle.begin, needle.end - needle.begin);
     const std::int64_t first = std::ssize(before_) + needle.token;
-    const Result<std::int64_t> count = counter()(text);
+    const Result<std::int64_t> count = count_tokens(text);
     if (!count) return count.error();
     const std::int64_t from = std::clamp<std::int64_t>(first - kSlack, 0, std::ssize(tokens));
     const std::int64_t to = std::clamp<std::int64_t>(first + *count + kSlack, from, std::ssize(tokens));

@@ -18,12 +18,11 @@ class Encoder {
 
   // What template and BOS cost, at most.
   [[nodiscard]] std::int64_t frame_tokens() const;
-  // Domain: the model lives as long as the counter.
-  [[nodiscard]] TokenCount counter() const;
 
-  // Texts are tokenised without special tokens: a corpus may contain "<|im_end|>". Errors: the sample exceeds its
-  // budget, or a needle is not where it should be; what a wrong tokenisation would spoil in silence.
-  [[nodiscard]] Result<std::vector<Token>> encode(const Sample& sample) const;
+  // `answer_prefix` in the place of the sample's own. Texts are tokenised without special tokens: a corpus may contain
+  // "<|im_end|>". Errors: the sample exceeds its budget, or a needle is not where it should be; what a wrong
+  // tokenisation would spoil in silence.
+  [[nodiscard]] Result<std::vector<Token>> encode(const Sample& sample, const std::string& answer_prefix) const;
 
  private:
   Encoder(const LlamaModel& model, std::vector<Token> before, std::vector<Token> after)

@@ -76,8 +76,7 @@ std::string model_name(const RunInfo& info, const PlanResults& plan) {
                                : fmt::format("{}-{}-x{:g}", info.model, plan.method, plan.factor);
 }
 
-// ---- Records by plan and task
-// ------------------------------------------------------------------------------------------
+// ---- Records by plan and task --------------------------------------------------------------------------------------
 
 // The element that `is` true of; a new one at the end if there is none.
 template <class T, class Is>
@@ -112,8 +111,7 @@ std::vector<PlanResults> results_of(std::span<const Record> records) {
   return plans;
 }
 
-// ---- results_*.json
-// ----------------------------------------------------------------------------------------------------
+// ---- results_*.json ------------------------------------------------------------------------------------------------
 
 // {"name": …, "4096,none": 0.97, "4096_stderr,none": 0.01}
 Json metrics_json(const std::string& name, std::size_t records, const std::vector<Metric>& metrics) {
@@ -228,8 +226,7 @@ Json results_json(const RunInfo& info, const PlanResults& plan, std::span<const 
   return json;
 }
 
-// ---- samples_*.jsonl
-// ---------------------------------------------------------------------------------------------------
+// ---- samples_*.jsonl -----------------------------------------------------------------------------------------------
 
 // Every line of a file has the same keys of the same kinds: readers build a table from them.
 Json sample_json(const TaskResults& task, const Record& record, std::size_t number) {

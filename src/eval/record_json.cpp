@@ -31,9 +31,14 @@ void expect_schema(ObjectReader& object, std::string_view schema) {
   }
 }
 
-}  // namespace
-
-namespace {
+std::vector<std::string> texts(ObjectReader& object, std::string_view key) {
+  std::vector<std::string> out;
+  for (const Json& value : object.array(key)) {
+    if (!value.is_string()) object.reject(key, ErrorCode::malformed, "expected texts");
+    out.push_back(value.get<std::string>());
+  }
+  return out;
+}
 
 Json to_json(const Record::Answer& a) {
   Json json{{"length", a.length},
@@ -59,10 +64,7 @@ Record::Answer read_answer(ObjectReader in) {
   a.new_tokens = in.integer("new_tokens", 0, kMost);
   a.text = in.text("text");
   a.finish = in.text("finish");
-  for (const Json& reference : in.array("references")) {
-    if (!reference.is_string()) in.reject("references", ErrorCode::malformed, "expected texts");
-    a.references.push_back(reference.get<std::string>());
-  }
+  a.references = texts(in, "references");
   a.score = in.number("score");
   if (a.score < 0 || a.score > 1) in.reject("score", ErrorCode::invalid_argument, "expected a number from 0 to 1");
   if (in.has("others")) {
@@ -179,11 +181,7 @@ Result<RunInfo> run_info_from_json(std::string_view text) {
       if (!value.is_string()) in.reject("settings", ErrorCode::malformed, "expected texts");
       info.settings[flag] = value.get<std::string>();
     }
-    const Json& command = in.array("command");
-    for (const Json& word : command) {
-      if (!word.is_string()) in.reject("command", ErrorCode::malformed, "expected texts");
-      info.command.push_back(word.get<std::string>());
-    }
+    info.command = texts(in, "command");
     return info;
   });
 }

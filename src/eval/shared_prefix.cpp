@@ -61,14 +61,20 @@ Result<std::size_t> PrefixCache::begin(std::span<const Token> tokens, const std:
   return at;
 }
 
+std::optional<Error> PrefixCache::end(std::span<const Token> tokens, std::size_t at,
+                                      const std::function<bool(std::int64_t)>& step) {
+  if (!step(std::ssize(tokens) - static_cast<std::int64_t>(at))) return cancelled_error();
+  cached_.assign(tokens.begin(), tokens.end());
+  return std::nullopt;
+}
+
 Result<Reply> PrefixCache::answer(std::span<const Token> tokens, const GenerateOptions& options,
                                   const std::function<bool(std::int64_t)>& step) {
   const Result<std::size_t> at = begin(tokens, step);
   if (!at) return at.error();
   Result<std::vector<Token>> reply = context_.generate_greedy(tokens.subspan(*at), options);
   if (!reply) return reply.error();
-  if (!step(std::ssize(tokens) - static_cast<std::int64_t>(*at))) return cancelled_error();
-  cached_.assign(tokens.begin(), tokens.end());
+  if (auto cancelled = end(tokens, *at, step)) return *cancelled;
   return Reply{*reply, std::ssize(*reply) >= options.max_tokens};
 }
 
@@ -80,8 +86,7 @@ Result<std::vector<float>> PrefixCache::logits(std::span<const Token> tokens,
   auto error = context_.decode(tokens.subspan(*at), {},
                                [&](std::size_t, std::span<const float> row) { out.assign(row.begin(), row.end()); });
   if (error) return *error;
-  if (!step(std::ssize(tokens) - static_cast<std::int64_t>(*at))) return cancelled_error();
-  cached_.assign(tokens.begin(), tokens.end());
+  if (auto cancelled = end(tokens, *at, step)) return *cancelled;
   return out;
 }
 

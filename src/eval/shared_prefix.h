@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,8 +41,10 @@ class PrefixCache {
 
  private:
   void keep_common(std::span<const Token> tokens);
-  // All but the last step, whose first token it returns.
+  // All but the last step, whose first token it returns; and, when that was computed too, what is to be remembered.
   Result<std::size_t> begin(std::span<const Token> tokens, const std::function<bool(std::int64_t)>& step);
+  std::optional<Error> end(std::span<const Token> tokens, std::size_t at,
+                           const std::function<bool(std::int64_t)>& step);
 
   LlamaContext& context_;
   std::size_t ubatch_;

@@ -42,9 +42,9 @@ Result<HttpResponse> exchange(Transfers& transfers, runtime::HttpRequest request
 
 // The count; ErrorCode::unsupported if the server does not understand the question.
 Result<std::int64_t> ask(Transfers& transfers, const ServerOptions& options, const ServerUrl& server,
-                         const Json& question, const std::atomic<bool>* cancel) {
+                         std::shared_ptr<const std::string> question, const std::atomic<bool>* cancel) {
   runtime::HttpRequest request{.url = server.at("/tokenize"),
-                               .body = std::make_shared<const std::string>(question.dump()),
+                               .body = std::move(question),
                                .api_key = options.api_key,
                                .deadline_s = options.deadline_s,
                                .most = base::kMaxJsonBytes};
@@ -81,18 +81,20 @@ Result<std::int64_t> server_token_count(const ServerOptions& options, std::strin
   if (!urls) return urls.error();
   Result<Transfers> transfers = Transfers::create();
   if (!transfers) return transfers.error();
-  Json llama = {{"content", text}};
   Json vllm = {{"prompt", text}, {"add_special_tokens", false}};
   if (!options.model.empty()) vllm["model"] = options.model;
+  std::vector<std::shared_ptr<const std::string>> questions;
   try {
-    static_cast<void>(llama.dump());
+    for (const Json& question : {Json{{"content", text}}, vllm}) {
+      questions.push_back(std::make_shared<const std::string>(question.dump()));
+    }
   } catch (const Json::exception&) {
     return Error{ErrorCode::invalid_argument, "the text is not UTF-8", "text"};
   }
   Error last;
   for (const ServerUrl& server : *urls) {
-    for (const Json* question : {&llama, &vllm}) {
-      Result<std::int64_t> count = ask(*transfers, options, server, *question, cancel);
+    for (const auto& question : questions) {
+      Result<std::int64_t> count = ask(*transfers, options, server, question, cancel);
       if (count || count.error().code == ErrorCode::cancelled) return count;
       last = count.error();
       if (last.code != ErrorCode::unsupported) break;  // the other shape would not help

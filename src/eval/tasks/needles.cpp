@@ -84,6 +84,13 @@ Forms magic(const Brief& brief, const Family& family) {
   return told(brief, story);
 }
 
+// The first may be 0, unlike random_digits'.
+std::string five_digits(Random& random) {
+  std::string digits;
+  for (int i = 0; i < 5; ++i) digits += static_cast<char>('0' + random.below(10));
+  return digits;
+}
+
 Forms spoken_key(const Brief& brief, std::string_view name, const std::string& key) {
   return told(brief, {.hay = Hay::noise,
                       .instruction = fmt::format("A {} is hidden in the text below. Find it and remember it.\n", name),
@@ -131,16 +138,13 @@ Forms niah_multiquery(const Brief& brief) { return magic(brief, {.keys = 4, .ask
 
 Forms passkey(const Brief& brief) {
   Random random = brief.random.fork("key");
-  std::string key;
-  for (int i = 0; i < 5; ++i) key += static_cast<char>('0' + random.below(10));
-  return spoken_key(brief, "pass key", key);
+  return spoken_key(brief, "pass key", five_digits(random));
 }
 
 // Five digits, then five times one of them doubled: "1110035559". Copying runs of equal digits is what is tested.
 Forms number_string(const Brief& brief) {
   Random random = brief.random.fork("key");
-  std::string key;
-  for (int i = 0; i < 5; ++i) key += static_cast<char>('0' + random.below(10));
+  std::string key = five_digits(random);
   while (key.size() < 10) {
     const std::size_t at = random.below(key.size());
     key.insert(at, 1, key[at]);
