@@ -3,8 +3,10 @@
 // mrrope doctor: coded findings about a file, and what each engine will really do with it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "cli/commands.h"
@@ -68,7 +70,7 @@ void print_engines(const std::vector<EngineRow>& rows, const RopeSpec& spec) {
   for (const EngineRow& row : rows) {
     const bool ok = row.effect && row.effect->loads && !row.effect->groups.empty();
     table.add({std::string(row.info->title),
-               fmt::format("{} ({})", row.info->versions, row.info->evidence == Evidence::run ? "run" : "read"),
+               row.effect ? fmt::format("{}, {}", row.info->versions, to_string(row.effect->evidence)) : "-",
                table_text(row, spec), ok ? fmt::format("{:.4f}", row.effect->groups[0].attention_scale) : "-",
                ok ? std::to_string(row.effect->context) : "-"});
     const std::vector<std::string> said =
@@ -77,6 +79,9 @@ void print_engines(const std::vector<EngineRow>& rows, const RopeSpec& spec) {
       notes += fmt::format("  {}\n", wrap(fmt::format("{}: {}", row.info->title, note), 76, 4));
   }
   fmt::print("\n{}", table.text());
+  std::string_view day;
+  for (const EngineRow& row : rows) day = std::max(day, row.info->verified);
+  fmt::print("  {}\n", dim(fmt::format("run: compared with the running engine, {}; read: from its source", day)));
   if (!notes.empty()) fmt::print("\n{}", notes);
 }
 
@@ -88,10 +93,9 @@ Json to_json(const ModelFile& model, const std::vector<Finding>& findings, const
         {{"code", f.code}, {"severity", to_string(f.severity)}, {"message", f.message}, {"advice", f.advice}});
   }
   for (const EngineRow& row : rows) {
-    Json engine{{"name", row.info->name},
-                {"versions", row.info->versions},
-                {"evidence", row.info->evidence == Evidence::run ? "run" : "read"}};
+    Json engine{{"name", row.info->name}, {"versions", row.info->versions}, {"verified", row.info->verified}};
     if (row.effect) {
+      engine["evidence"] = to_string(row.effect->evidence);
       engine["loads"] = row.effect->loads;
       engine["context"] = row.effect->context;
       engine["notes"] = row.effect->notes;

@@ -112,18 +112,21 @@ def render(engines, cells, notes):
     kinds = [*TYPES, "universal"]
     lines = [f"| engine | version | evidence | {' | '.join(kinds)} |", "|---" * (3 + len(kinds)) + "|"]
     for engine in engines:
-        row = [engine["title"], engine["versions"], engine["evidence"]]
+        row = [engine["title"], engine["versions"], f"{engine['evidence']} {engine['verified']}".strip()]
         lines.append(f"| {' | '.join(row + [cells[engine['name'], kind] for kind in kinds])} |")
     lines += ["", "## Engine by engine", ""]
     for engine in engines:
         lines += [f"### {engine['title']} (`{engine['name']}`)", ""]
         lines.append(f"{engine['versions']}, {engine['evidence']}: `{engine['source']}`.")
+        if engine["models"]:
+            lines.append(f"Run on {engine['verified']} with {', '.join(engine['models'].split())}; of other models, read.")
         if engine["remark"]:
             lines.append(engine["remark"])
         items = [f"- {note}" for note in notes[engine["name"]]]
         for row in engine["exceptions"]:
             models = ", ".join(row["models"].split()) or "other models"
-            items.append(f"- on {models}: it {row['says']}")
+            run = set(row["models"].split()) & set(engine["models"].split())
+            items.append(f"- on {models}: it {row['says']}{'' if run else ' (read, not run)'}")
         lines += ([""] + items if items else []) + [""]
     return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip("\n") + "\n"
 

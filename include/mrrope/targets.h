@@ -27,12 +27,15 @@ enum class Evidence {
   run,   // the engine was run and its table compared
   read,  // its source was read
 };
+const char* to_string(Evidence evidence) noexcept;  // "run", "read"
 
 struct EngineInfo {
   std::string_view name;      // "llama.cpp", "vllm": as typed
   std::string_view title;     // for people
   std::string_view versions;  // for which the statements were verified
   Evidence evidence = Evidence::read;
+  std::string_view verified = {};  // the day of the last comparison, "2026-11-15"; empty for what was only read
+  std::string_view models = {};    // the model types it was made with, between blanks; of others the source was read
   bool reads_gguf = false;
   bool reads_hf = false;
   std::string_view source = {};  // where its behaviour stands in its code
@@ -51,6 +54,7 @@ struct Effective {
   bool loads = true;                   // false: the engine refuses the file; `notes` say why
   std::vector<EffectiveGroup> groups;  // as in the spec
   std::int64_t context = 0;            // the longest text it serves without further flags
+  Evidence evidence = Evidence::read;  // for this engine and this kind of model
   std::vector<std::string> notes;      // what it ignores, caps or gets wrong, in sentences
 };
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <utility>
 
+#include "formats/hf_shape.h"
 #include "formats/hf_spec.h"
 #include "targets/hf_laws.h"
 
@@ -45,6 +46,13 @@ unsigned type_of(const HfEngine& engine, const HfView& view, const Json& rope, s
   if (engine.type_keys == TypeKeys::refused && !modern.empty() && !legacy.empty()) {
     throw Refused{"AssertionError: both type and rope_type"};
   }
+  if (engine.type_keys == TypeKeys::refused_if_different && !modern.empty() && !legacy.empty() && modern != legacy) {
+    throw Refused{fmt::format("ValueError: conflict between rope_type {} and type {}", modern, legacy)};
+  }
+  // Its class checks the field itself, before older names are translated (configuration_gemma3.py)
+  if (engine.reader == Reader::transformers4 && view.cls.is(formats::kLocalBase) && modern.empty() && !legacy.empty()) {
+    throw Refused{"KeyError: missing required key 'rope_type' in rope_scaling"};
+  }
   const bool modern_wins = engine.type_keys != TypeKeys::type_wins;
   name = modern_wins ? (modern.empty() ? legacy : modern) : (legacy.empty() ? modern : legacy);
   if (name.empty()) name = "default";
@@ -57,8 +65,12 @@ unsigned type_of(const HfEngine& engine, const HfView& view, const Json& rope, s
 }
 
 // What the configuration class of Phi-3, or another reader of it, insists on.
-void check_phi3(const HfEngine& engine, const HfView& view, const Json& rope) {
-  if (!view.cls.is(formats::kPhi3) || rope.empty() || engine.phi3 == Phi3Rule::none) return;
+void check_phi3(const HfEngine& engine, const HfView& view, const Json& rope, unsigned type) {
+  if (!view.cls.is(formats::kPhi3) || rope.empty()) return;
+  if (engine.reader == Reader::transformers5 && (type & (kDefault | kLongRope)) == 0) {
+    throw Refused{"ValueError: rope_parameters's type field must be one of ['longrope'] on Phi-3"};
+  }
+  if (engine.phi3 == Phi3Rule::none) return;
   if (engine.phi3 == Phi3Rule::three_fields && rope.size() != 3) {
     throw Refused{
         "ValueError: `rope_scaling` must be a dictionary with three fields, `type`, `short_factor` and `long_factor`"};
@@ -83,6 +95,7 @@ HfEngine built_once(const HfEngine& engine) {
   copy.info = engine.info;
   copy.longrope.list = ListChoice::short_only;
   copy.dynamic = DynamicRule::plain;
+  copy.yarn.truncate_nested = true;
   copy.remark = {};
   return copy;
 }
@@ -105,6 +118,8 @@ class Evaluation {
       : engine_(engine), view_(view), spec_(spec) {
     out_.effective.notes = view.notes;
     out_.effective.context = offered();
+    const bool run = engine.info.evidence == Evidence::run && names_model(engine.info.models, view.model_type);
+    out_.effective.evidence = run ? Evidence::run : Evidence::read;
     start_ = context.value_or(out_.effective.context);
   }
 
@@ -134,7 +149,8 @@ class Evaluation {
       return *view_.original;
     }
     const bool has_original = rope.contains("original_max_position_embeddings");
-    if ((type & rules.multiplied) != 0 && (!has_original || rules.multiplied_despite_original)) {
+    if ((type & rules.multiplied) != 0 && !names_model(rules.never_multiplied, view_.model_type) &&
+        (!has_original || rules.multiplied_despite_original)) {
       const double factor = number_in(rope, "factor").value_or(1);
       if (factor > 1) {
         const auto length = static_cast<std::int64_t>(std::min(static_cast<double>(view_.context) * factor, 0x1p40));
@@ -182,8 +198,12 @@ class Evaluation {
     if (outcome == Outcome::fixed) base = 10000;
     if (outcome == Outcome::ignored || outcome == Outcome::fixed) return plain_table(group);
     if (outcome == Outcome::broken) out_.faithful = false;
+    if (outcome == Outcome::as_linear && !formats::is_local(group.name)) {
+      Situation at{engine_, view_, group, start_};
+      return linear_table(at);
+    }
     if ((type & engine_.types) == 0) throw Refused{fmt::format("{} ({})", engine_.unknown_type, name)};
-    check_phi3(engine_, view_, group.rope);
+    check_phi3(engine_, view_, group.rope, type);
     check_head_dim(engine_, view_, type);
     if (type == kLongRope && engine_.trips_over_nested && view_.nested_parameters) {
       throw Refused{"KeyError: 'rope_theta' (it looks into rope_parameters, which is per kind of layer)"};

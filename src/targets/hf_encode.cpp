@@ -246,6 +246,16 @@ std::string overrides_of(const HfConfig& config) {
     const std::string value = config.value(formats::join_path(path, key));
     if (!value.empty()) fields[key] = Json::parse(value);
   }
+  // Overrides come after transformers has moved this field into rope_parameters, and replace the whole of it
+  if (const auto rope = fields.find("rope_parameters"); rope != fields.end() && rope->contains("rope_type")) {
+    const Json root = Json::parse(config.text());
+    const HfModel model = formats::find_model(root);
+    const formats::Place partial = model.fields.find("partial_rotary_factor");
+    const double by_class = model.cls.partial > 0 ? model.cls.partial : 1;
+    if (!rope->contains("partial_rotary_factor")) {
+      (*rope)["partial_rotary_factor"] = partial ? formats::number(partial, 0, 1) : by_class;
+    }
+  }
   // {"thinker_config": {"text_config": …}} for "thinker_config.text_config"
   std::string rest = path;
   while (!rest.empty()) {

@@ -43,7 +43,12 @@ inline constexpr auto kTensorRtExceptions = std::to_array<HfException>({
 });
 
 inline constexpr auto kMlxExceptions = std::to_array<HfException>({
-    {"phi3", kYarn | kDynamic | kLlama3, Outcome::ignored, "knows linear and longrope on Phi-3, and turns others off"},
+    {"phi3", kLinear | kYarn | kDynamic | kLlama3, Outcome::refused,
+     "knows longrope on Phi-3 (ValueError: rope_scaling must contain keys long_factor and type)"},
+});
+
+inline constexpr auto kLmdeployExceptions = std::to_array<HfException>({
+    {"gemma3_text gemma3", kEvery, Outcome::as_linear, "takes every scaling of Gemma 3 for linear"},
 });
 
 // "Llama builder" serves llama only; the others go through base.py.
@@ -51,6 +56,8 @@ inline constexpr auto kOnnxExceptions = std::to_array<HfException>({
     {"llama", kLinear | kDynamic | kYarn | kLongRope, Outcome::ignored, "ignores every scaling but llama3 on Llama"},
     {"phi3", kLongRope, Outcome::honoured, ""},
     {"", kLongRope, Outcome::refused, "has longrope for Phi-3 only (NotImplementedError)"},
+    {"llama", kLlama3, Outcome::honoured, ""},
+    {"", kLlama3, Outcome::refused, "has llama3 for Llama only (NotImplementedError)"},
 });
 
 inline constexpr auto kMistralRsExceptions = std::to_array<HfException>({

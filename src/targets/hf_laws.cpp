@@ -135,13 +135,20 @@ Table yarn_table(Situation& at) {
     at.note(fmt::format("{} ignores beta_fast and beta_slow: 32 and 1", at.engine.info.title));
   }
   // transformers 5 looks for `truncate` beside the kinds of layers, where it is not
-  const bool key = rules.truncate_key && !at.group.nested;
+  const bool key = rules.truncate_key && (rules.truncate_nested || !at.group.nested);
   law.band.truncate = key ? bool_in(rope, "truncate", rules.truncates) : rules.truncates;
   if (!key && rope.contains("truncate") && bool_in(rope, "truncate", true) != law.band.truncate) {
     at.note(fmt::format("{} ignores truncate", at.engine.info.title));
   }
   if (!rules.truncates && !rules.truncate_key) {
     at.note(fmt::format("{} does not round the ends of yarn's ramp as others do", at.engine.info.title));
+  }
+  const double rows = static_cast<double>(original) * factor;
+  if (rules.table_ends && static_cast<double>(at.start) > rows) {
+    throw Refused{
+        fmt::format("IndexError: a table of {:.0f} positions (original_max_position_embeddings times factor) "
+                    "for {} tokens",
+                    rows, at.start)};
   }
   const double scale = yarn_scale(at, factor);
   const std::int64_t placed = rules.band_by_start ? at.start : original;

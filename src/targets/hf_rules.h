@@ -36,7 +36,7 @@ enum class Reader {
 };
 
 // Where a file has both `type` and `rope_type`.
-enum class TypeKeys { rope_type_wins, type_wins, refused };
+enum class TypeKeys { rope_type_wins, type_wins, refused, refused_if_different };
 
 // ---- longrope ------------------------------------------------------------------------------------------------------
 
@@ -97,7 +97,9 @@ struct YarnRules {
   bool betas = true;                  // read; else 32 and 1
   bool needs_betas = false;           // fails without them
   bool truncate_key = true;           // read
+  bool truncate_nested = true;        // read in a rope_parameters per kind of layer, too
   bool truncates = true;              // without the key
+  bool table_ends = false;            // rows for L * factor positions, whatever M is
   bool band_by_start = false;         // the ramp is placed by the started length instead of L
   std::int64_t original_default = 0;  // 0: M
 };
@@ -113,7 +115,8 @@ enum class DynamicRule {
 struct LengthRules {
   unsigned multiplied = 0;  // types whose `factor` multiplies M, where no L is inside the rope object
   bool multiplied_despite_original = false;
-  bool longrope_original = false;  // with longrope, a top-level L is the length, not M
+  std::string_view never_multiplied = {};  // model types
+  bool longrope_original = false;          // with longrope, a top-level L is the length, not M
 };
 
 // ---- Exceptions ----------------------------------------------------------------------------------------------------
@@ -126,6 +129,7 @@ enum class Outcome {
   inverted,    // the list multiplies the speeds instead of dividing them
   fixed,       // rotates by a table in its code, base 10000, whatever the file says
   built_once,  // by the code of transformers 5, without a length: the short list, dynamic plain
+  as_linear,   // takes every type for linear, and fails without `factor`
 };
 
 // The first row that fits decides.
@@ -143,9 +147,16 @@ enum class Phi3Rule {
   three_fields,  // type, short_factor, long_factor and nothing else
 };
 
+// The base an engine takes for some models where it finds none.
+struct OwnBase {
+  std::string_view models = {};
+  double base = 0;
+};
+
 struct HfEngine {
   EngineInfo info;
   Reader reader = Reader::transformers5;
+  std::string_view either = {};  // models for which Reader::scaling is Reader::either
   TypeKeys type_keys = TypeKeys::rope_type_wins;
   unsigned types = kClassic;
   std::string_view unknown_type = {};  // its error for any other type
@@ -154,6 +165,7 @@ struct HfEngine {
   DynamicRule dynamic = DynamicRule::by_length;
   LengthRules length = {};
   Phi3Rule phi3 = Phi3Rule::none;
+  OwnBase own_base = {};
   std::string_view needs_head_dim = {};  // models that fail without an explicit head_dim where the table depends on it
   bool trips_over_nested = false;  // longrope in rope_scaling beside a per-layer-type rope_parameters is a KeyError
   std::span<const HfException> exceptions = {};

@@ -22,7 +22,8 @@ const Json* object_in(const Json& object, std::string_view key) {
 class Viewer {
  public:
   Viewer(const HfEngine& engine, const Json& root, const RopeSpec& spec)
-      : engine_(engine), spec_(spec), model_(formats::find_model(root)) {
+      : engine_(engine), spec_(spec), model_(formats::find_model(root)), reader_(engine.reader) {
+    if (names_model(engine.either, model_.model_type)) reader_ = Reader::either;
     if (const Place p = model_.fields.find("rope_scaling"); p && p.value->is_object() && !p.value->empty()) {
       scaling_ = p.value;
     }
@@ -45,9 +46,9 @@ class Viewer {
       if (parameters_ != nullptr && object_in(*parameters_, group.name) != nullptr) out.nested_parameters = true;
     }
     for (const LayerGroup& group : spec_.groups) {
-      out.groups.push_back(engine_.reader == Reader::transformers5 ? by_transformers5(group) : by_fields(group));
+      out.groups.push_back(reader_ == Reader::transformers5 ? by_transformers5(group) : by_fields(group));
     }
-    if (engine_.reader == Reader::transformers4 || engine_.reader == Reader::scaling) note_unseen(out);
+    if (reader_ == Reader::transformers4 || reader_ == Reader::scaling) note_unseen(out);
     return out;
   }
 
@@ -75,7 +76,10 @@ class Viewer {
     if (const Json* own = own_parameters(group)) out.rope = *own;
     else if (const Json* by_default = object_in(defaults, group.name)) out.rope = *by_default;
     // On top of what rope_parameters says of the layers that look far (configuration_gemma3.py)
-    if (scaling_ != nullptr && !global && group.name == "full_attention") out.rope.update(*scaling_);
+    if (scaling_ != nullptr && !global && group.name == "full_attention") {
+      if (!out.rope.contains("rope_type")) out.rope["rope_type"] = "default";
+      out.rope.update(*scaling_);
+    }
     return out;
   }
 
@@ -85,8 +89,8 @@ class Viewer {
     const bool local = formats::is_local(group.name);
     if (!local) {
       if (scaling_ != nullptr) out.rope = *scaling_;
-      else if (engine_.reader == Reader::either && own != nullptr) out.rope = *own;
-      else if (engine_.reader == Reader::transformers4) out.rope = class_default();
+      else if (reader_ == Reader::either && own == parameters_ && own != nullptr) out.rope = *own;
+      else if (reader_ == Reader::transformers4) out.rope = class_default();
     }
     // The base: a field of the top level, else what rope_parameters says where that is read, else the default
     const bool local_base = local && model_.cls.is(formats::kLocalBase);
@@ -95,15 +99,17 @@ class Viewer {
                                            : neox     ? "rotary_emb_base"
                                                       : "rope_theta");
     const bool inside = own != nullptr && own->contains("rope_theta");
+    const bool seen = reader_ == Reader::either && own == parameters_;  // not per kind of layer
     if (theta) {
       out.base = formats::number(theta, 1, 1e15);
-    } else if (inside && engine_.reader != Reader::either) {
+    } else if (inside && !seen) {
       out.base = local_base || model_.cls.base == 0 ? 10000 : model_.cls.base;
+      if (names_model(engine_.own_base.models, model_.model_type)) out.base = engine_.own_base.base;
       base_unseen_ = base_unseen_ || out.base != group.base;
     }
     // The same for the part of the head that turns
     const bool partial_inside = own != nullptr && number_in(*own, "partial_rotary_factor").value_or(1) != 1;
-    if (partial_inside && engine_.reader != Reader::either && !model_.fields.find("partial_rotary_factor")) {
+    if (partial_inside && reader_ != Reader::either && !model_.fields.find("partial_rotary_factor")) {
       const int whole = formats::head_dim(model_, group.name, group.layers.empty() ? -1 : group.layers.front());
       out.rotary_dim = static_cast<int>(whole * (model_.cls.partial > 0 ? model_.cls.partial : 1)) / 2 * 2;
     }
@@ -125,6 +131,7 @@ class Viewer {
   const HfEngine& engine_;
   const RopeSpec& spec_;
   HfModel model_;
+  Reader reader_;
   const Json* scaling_ = nullptr;
   const Json* parameters_ = nullptr;
   bool base_unseen_ = false;

@@ -57,6 +57,9 @@ struct Architecture {
 // Every architecture of v0.5.0; nullptr for a name it does not know (the file does not load).
 const Architecture* find_architecture(std::string_view name);
 
+// Whether its row was compared with the running engine (tests/llama), or read in its source.
+Evidence evidence_for(std::string_view architecture);
+
 // Whether only windowed layers rotate in this model, so that no table limits its length.
 bool only_windows_rotate(const formats::GgufRope& rope);
 

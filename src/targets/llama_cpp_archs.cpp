@@ -174,7 +174,20 @@ constexpr Architecture kArchitectures[] = {
 constexpr std::array<std::string_view, 8> kWindowsRotate = {"afmoe",   "cohere2", "cohere2moe", "exaone-moe",
                                                             "exaone4", "llama4",  "maple",      "muse-glimmer"};
 
+// Without a tiny model (tools/make_tiny_models.py): encoders, and what hangs on another model.
+constexpr std::array<std::string_view, 15> kReadOnly = {
+    "bert",          "chameleon",    "dflash",      "eagle3",      "eurobert", "gemma-embedding", "gemma4-assistant",
+    "graniteswitch", "jina-bert-v3", "llama-embed", "modern-bert", "neo-bert", "nomic-bert",      "nomic-bert-moe",
+    "starcoder"};
+
 }  // namespace
+
+Evidence evidence_for(std::string_view architecture) {
+  const Architecture* row = find_architecture(architecture);
+  const bool run = row != nullptr && row->factors != no_rope &&
+                   std::find(kReadOnly.begin(), kReadOnly.end(), architecture) == kReadOnly.end();
+  return run ? Evidence::run : Evidence::read;
+}
 
 bool only_windows_rotate(const formats::GgufRope& rope) {
   return rope.sliding_window > 0 &&

@@ -14,10 +14,17 @@
 
 namespace mrrope {
 
+const char* to_string(Evidence evidence) noexcept { return evidence == Evidence::run ? "run" : "read"; }
+
 const std::vector<EngineInfo>& engine_catalogue() {
   static const std::vector<EngineInfo> engines = [] {
     std::vector<EngineInfo> all = {
-        {.name = "llama.cpp", .title = "llama.cpp", .versions = "0.5.0", .evidence = Evidence::run, .reads_gguf = true},
+        {.name = "llama.cpp",
+         .title = "llama.cpp",
+         .versions = "0.5.0",
+         .evidence = Evidence::run,
+         .verified = "2026-11-15",
+         .reads_gguf = true},
         {.name = "ollama",
          .title = "Ollama",
          .versions = "0.30 and later",
@@ -95,6 +102,7 @@ Result<Effective> effective(std::string_view engine, const ModelFile& model, std
   const Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
   if (!rope) return rope.error();
   Effective out = targets::llama_cpp_effective(*rope, context.value_or(rope->context_length));
+  if ((*info)->evidence == Evidence::run) out.evidence = targets::evidence_for(rope->architecture);
   note_front_end(engine, out);
   return out;
 }

@@ -16,62 +16,27 @@ missing engine is a failure, not a skip).
 
 import copy
 import json
-import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-os.environ["HF_HUB_OFFLINE"] = "1"
-try:
-    import torch
-    import transformers
-    from transformers import AutoConfig, AutoModelForCausalLM
-except ImportError as error:
-    reason = f"transformers is not usable in this python ({error}); see tools/engine_env"
-    if os.environ.get("MRROPE_REQUIRE_ENGINES") == "1":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason, allow_module_level=True)
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from conformance import FIXTURES, MRROPE, ROOT, dump, needs  # noqa: E402  pylint: disable=wrong-import-position
+
+transformers = needs("transformers", "transformers5")
+import torch  # noqa: E402
+from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 
 MAJOR = int(transformers.__version__.split(".")[0])
 ENGINE = f"transformers{MAJOR}"
 TOLERANCE = 1e-6
-ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "tests/formats/configs"
-DUMP = Path(os.environ.get("MRROPE_TARGET_DUMP", ROOT / "build/release/hf_target_dump")).absolute()
-MRROPE = Path(os.environ.get("MRROPE_BIN", ROOT / "build/release/mrrope")).absolute()
 transformers.logging.set_verbosity_error()
 
-FIXTURES = [
-    "llama-2-7b",
-    "llama-3.1-8b",
-    "llama-3.2-1b-v5",
-    "qwen2.5-7b",
-    "qwen2.5-7b-yarn",
-    "qwen3-8b",
-    "gemma-3-1b",
-    "gemma-3-4b",
-    "gemma-3-4b-v5",
-    "phi-3-mini-128k",
-    "mistral-7b-v0.1",
-    "stablelm-2-1.6b",
-    "pythia-1.4b",
-    "glm-4-9b",
-    "gpt-oss-20b",
-    "olmo-3-7b",
-    "smollm3-3b",
-    "vicuna-7b-16k",
-]
 LAYERS = 6  # Gemma 3 has one global layer in six
 METHODS = ["mrrope-pro", "yarn", "linear", "ntk"]
-
-
-def dump(*args):
-    if not DUMP.exists():
-        pytest.fail(f"{DUMP} does not exist; build it or set MRROPE_TARGET_DUMP", pytrace=False)
-    run = subprocess.run([DUMP, *map(str, args)], capture_output=True, text=True, timeout=120)
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
 
 
 # ------------------------------------------------------------------------------ transformers

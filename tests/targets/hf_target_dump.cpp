@@ -83,7 +83,8 @@ int run_engines() {
   Json out = Json::array();
   for (const targets::HfEngine& engine : targets::hf_engines()) {
     Json row{{"name", engine.info.name},         {"title", engine.info.title},
-             {"versions", engine.info.versions}, {"evidence", engine.info.evidence == Evidence::run ? "run" : "read"},
+             {"versions", engine.info.versions}, {"evidence", to_string(engine.info.evidence)},
+             {"verified", engine.info.verified}, {"models", engine.info.models},
              {"source", engine.info.source},     {"remark", engine.remark},
              {"exceptions", Json::array()}};
     for (const targets::HfException& e : engine.exceptions) {
