@@ -28,6 +28,7 @@ function(mrrope_find_llama)
   set(LLAMA_VERSION ${LLAMA_VERSION} PARENT_SCOPE)
   set(LLAMA_LIB_DIR ${LLAMA_LIB_DIR} PARENT_SCOPE)
   set(LLAMA_BIN_DIR ${LLAMA_BIN_DIR} PARENT_SCOPE)
+  set(GGML_VERSION ${GGML_VERSION} PARENT_SCOPE)
 endfunction()
 
 if(MRROPE_LLAMA)  # AUTO is true, too
@@ -46,8 +47,8 @@ endif()
 if(llama_FOUND)
   add_library(mrrope_runtime STATIC)
   add_library(mrrope::runtime ALIAS mrrope_runtime)
-  set(sources llama_context.cpp llama_decode.cpp llama_log.cpp llama_model.cpp llama_rpc.cpp llama_version.cpp node_rotation.cpp
-              rotations.cpp)
+  set(sources llama_context.cpp llama_decode.cpp llama_log.cpp llama_model.cpp llama_rpc.cpp llama_version.cpp node_layer.cpp
+              node_rotation.cpp plan_fit.cpp rotations.cpp)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/runtime/)
   target_sources(mrrope_runtime PRIVATE ${sources})
   target_include_directories(mrrope_runtime PRIVATE ${PROJECT_SOURCE_DIR}/src)

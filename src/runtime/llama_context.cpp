@@ -12,6 +12,7 @@
 
 #include "runtime/llama_context_impl.h"
 #include "runtime/llama_log.h"
+#include "runtime/plan_fit.h"
 
 namespace mrrope {
 
@@ -83,21 +84,6 @@ std::optional<Error> set_sizes(const ContextOptions& options, llama_context_para
 
 // ---- A plan and the model it is for ---------------------------------------------------------------------------------
 
-// The group a layer belongs to: the one that names it, else the one that names none; -1 if there is no such.
-int group_of(const RopeSpec& spec, int layer) {
-  int rest = -1;
-  for (std::size_t g = 0; g < spec.groups.size(); ++g) {
-    const std::vector<int>& layers = spec.groups[g].layers;
-    if (std::find(layers.begin(), layers.end(), layer) != layers.end()) return static_cast<int>(g);
-    if (layers.empty()) rest = static_cast<int>(g);
-  }
-  return rest;
-}
-
-Error misfit(std::string message, std::string where) {
-  return {ErrorCode::inconsistent, "the plan is for another model: " + std::move(message), std::move(where)};
-}
-
 std::optional<Error> check_fit(const Plan& plan, const std::vector<NodeRotation>& nodes, int n_layer) {
   if (plan.groups.size() != plan.spec.groups.size()) {
     return Error{ErrorCode::inconsistent, "expected a table for each group of the spec", "groups"};
@@ -110,8 +96,8 @@ std::optional<Error> check_fit(const Plan& plan, const std::vector<NodeRotation>
     }
     for (const int layer : group.layers) {
       if (layer < 0 || layer >= n_layer) {
-        return misfit(fmt::format("it names layer {}, the model has {}", layer, n_layer),
-                      fmt::format("spec.groups[{}].layers", g));
+        return runtime::other_model(fmt::format("it names layer {}, the model has {}", layer, n_layer),
+                                    fmt::format("spec.groups[{}].layers", g));
       }
     }
   }
@@ -119,18 +105,7 @@ std::optional<Error> check_fit(const Plan& plan, const std::vector<NodeRotation>
     if (node.layer < 0 || node.layer >= n_layer) {
       return Error{ErrorCode::unsupported, "the graph does not tell which layer a rotation belongs to", ""};
     }
-    const int g = group_of(plan.spec, node.layer);
-    if (g < 0 || !plan.spec.groups[static_cast<std::size_t>(g)].extended) continue;
-    const LayerGroup& group = plan.spec.groups[static_cast<std::size_t>(g)];
-    if (node.dims != group.rotary_dim) {
-      return misfit(
-          fmt::format("layer {} rotates {} dimensions, the plan's {}", node.layer, node.dims, group.rotary_dim),
-          fmt::format("spec.groups[{}].rotary_dim", g));
-    }
-    if (node.base != static_cast<float>(group.base)) {
-      return misfit(fmt::format("layer {} has base {:g}, the plan {:g}", node.layer, node.base, group.base),
-                    fmt::format("spec.groups[{}].base", g));
-    }
+    if (std::optional<Error> error = runtime::misfit(plan, {node.layer, node.dims, node.base})) return error;
   }
   return std::nullopt;
 }
@@ -187,8 +162,7 @@ std::optional<Error> LlamaContext::use(const Plan& plan) {
   }
   std::vector<int> table_of_layer;
   for (int layer = 0; layer < n_layer; ++layer) {
-    const int g = group_of(plan.spec, layer);
-    table_of_layer.push_back(g >= 0 && plan.spec.groups[static_cast<std::size_t>(g)].extended ? g : -1);
+    table_of_layer.push_back(runtime::extended_group_of(plan.spec, layer));
   }
   impl_->rotations.inject(std::move(tables), std::move(table_of_layer));
   impl_->start_over();

@@ -15,6 +15,7 @@ namespace mrrope::runtime {
 // Indices into op_params; the member is public, the order is not documented. tests/runtime holds them to account.
 enum RopeParam : int {
   kRopeDims = 1,
+  kRopeMode = 2,
   kRopeContext = 4,
   kRopeBase = 5,
   kRopeScale = 6,
@@ -22,6 +23,7 @@ enum RopeParam : int {
   kRopeMagnitude = 8,
   kRopeBetaFast = 9,
   kRopeBetaSlow = 10,
+  kRopeOffset = 15,  // of the first dimension that rotates
 };
 static_assert(GGML_MAX_OP_PARAMS == 64, "another ggml: look at ggml_rope_impl again");
 

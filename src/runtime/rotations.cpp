@@ -5,39 +5,13 @@
 #include <ggml-backend.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
+
+#include "runtime/node_layer.h"
 
 namespace mrrope::runtime {
 
 namespace {
-
-// The number that starts at `text`, or -1.
-int number_at(const char* text) {
-  if (std::isdigit(static_cast<unsigned char>(*text)) == 0) return -1;
-  return static_cast<int>(std::strtol(text, nullptr, 10));
-}
-
-// llama.cpp calls what layer 3 computes "Qcur-3", "Qcur-3 (view)", "RPC0#Qcur-3#0", and its weights
-// "blk.3.attn_q.weight". -1: no layer in the name.
-int layer_in_name(const ggml_tensor& tensor) {
-  if (const char* block = std::strstr(tensor.name, "blk."); block != nullptr) return number_at(block + 4);
-  const char* dash = std::strrchr(tensor.name, '-');
-  return dash == nullptr ? -1 : number_at(dash + 1);
-}
-
-// A rotation often has no name; then what it is made of has one: blk.3.attn_q.weight -> product -> reshaped -> rotated.
-int layer_of(const ggml_tensor& node) {
-  constexpr int kSteps = 16;  // far more than any architecture has in between
-  const ggml_tensor* tensor = &node;
-  for (int step = 0; tensor != nullptr && step < kSteps; ++step) {
-    if (const int layer = layer_in_name(*tensor); layer >= 0) return layer;
-    tensor = tensor->src[0] != nullptr ? tensor->src[0] : tensor->view_src;
-  }
-  return -1;
-}
 
 // The kernels fill their tables up to the head's size, also where fewer dimensions rotate: the copy is longer than the
 // table and goes on with 1.
@@ -103,7 +77,7 @@ std::optional<Error> Rotations::end() {
 }
 
 void Rotations::visit(ggml_tensor& node) {
-  const int layer = layer_of(node);
+  const int layer = place_of(node).layer;
   if (layer >= 0 && static_cast<std::size_t>(layer) < table_of_layer_.size()) {
     const int table = table_of_layer_[static_cast<std::size_t>(layer)];
     if (table >= 0) change(node, tables_[static_cast<std::size_t>(table)]);

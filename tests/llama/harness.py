@@ -92,7 +92,7 @@ def llama_bin(name):
 
 @functools.cache
 def program(name):
-    """A program of this folder: llama_logits, bare_decode."""
+    """A program of this folder: llama_logits, bare_decode, attention."""
     def make(folder):
         run("cmake", "-S", HERE, "-B", folder, f"-DCMAKE_PREFIX_PATH={llama_prefix()}")
         run("cmake", "--build", folder)

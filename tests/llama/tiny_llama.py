@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The llama architecture in numpy, float64, for a model of a few megabytes: what an evaluation is checked against."""
+"""The llama architecture in numpy, float64, for a small model and a short text: what llama.cpp is checked against."""
 import gguf
 import numpy as np
 
@@ -28,8 +28,8 @@ class TinyLlama:
         out[..., 1::2] = x[..., 0::2] * s + x[..., 1::2] * c
         return out
 
-    def nll(self, tokens, inv_freq=None, scale=1.0, positions=None):
-        """-ln p of every token after the first."""
+    def logits(self, tokens, inv_freq=None, scale=1.0, positions=None):
+        """[tokens, vocabulary]"""
         n = len(tokens)
         if inv_freq is None:
             inv_freq = self.base ** (-np.arange(self.head // 2) * 2 / self.head)
@@ -48,7 +48,11 @@ class TinyLlama:
             h = self.norm(x, f"blk.{i}.ffn_norm")
             gate = h @ self.w[b + "ffn_gate.weight"].T
             x = x + (gate / (1 + np.exp(-gate)) * (h @ self.w[b + "ffn_up.weight"].T)) @ self.w[b + "ffn_down.weight"].T
-        logits = self.norm(x, "output_norm") @ self.w.get("output.weight", self.w["token_embd.weight"]).T
+        return self.norm(x, "output_norm") @ self.w.get("output.weight", self.w["token_embd.weight"]).T
+
+    def nll(self, tokens, inv_freq=None, scale=1.0, positions=None):
+        """-ln p of every token after the first."""
+        logits = self.logits(tokens, inv_freq, scale, positions)
         most = logits.max(-1, keepdims=True)
         lse = (most + np.log(np.exp(logits - most).sum(-1, keepdims=True)))[:, 0]
-        return lse[:-1] - logits[np.arange(n - 1), tokens[1:]]
+        return lse[:-1] - logits[np.arange(len(tokens) - 1), tokens[1:]]

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "plugin/order.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "base/file.h"
+#include "mrrope/catalogue.h"
+
+namespace mrrope::plugin {
+
+namespace {
+
+// The largest plan there is, 16 groups of 4096 pairs, has 12 MB; usual ones have 10 kB.
+constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20U;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): read once, while the program starts
+  return value == nullptr ? "" : value;
+}
+
+Result<Plan> read_plan(const std::string& path) {
+  Result<std::string> text = base::read_file(path, kMostBytes);
+  if (!text) return text.error();
+  Result<Plan> plan = plan_from_json(*text);
+  if (!plan) return Error{plan.error().code, "not a plan: " + to_string(plan.error()), path};
+  return plan;
+}
+
+// One write per line, so that lines of other threads do not get into it.
+void say(const std::string& text) {
+  const std::string line = "mrrope: " + text + "\n";
+  std::fputs(line.c_str(), stderr);
+}
+
+// {0, 1, 2, 5}: "0-2, 5".
+std::string ranges(const std::set<int>& numbers) {
+  std::string text;
+  for (auto at = numbers.begin(); at != numbers.end();) {
+    const int first = *at;
+    int last = first;
+    while (++at != numbers.end() && *at == last + 1) last = *at;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", first);
+    if (last > first) text += fmt::format("-{}", last);
+  }
+  return text;
+}
+
+std::string describe(const Plan& plan, const std::string& path) {
+  return fmt::format("{} ({}, {} -> {} tokens)", path, spell(plan.method), plan.spec.context_trained,
+                     plan.context_target);
+}
+
+}  // namespace
+
+Order::Order() : path_(environment("MRROPE_PLAN")), optional_(environment("MRROPE_PLAN_OPTIONAL") == "1") {
+  if (path_.empty()) return;
+  Result<Plan> plan = read_plan(path_);
+  if (!plan) {
+    refuse(plan.error());
+    return;
+  }
+  plan_ = *std::move(plan);
+  stand_ = Stand::plan;
+}
+
+void Order::refuse(const Error& reason) {
+  if (path_.empty()) return settle(Stand::aside, to_string(reason) + ". The program goes on without the plug-in.");
+  const std::string message = fmt::format("MRROPE_PLAN={} cannot be used: {}.", path_, to_string(reason));
+  if (optional_) return settle(Stand::aside, message + " The model rotates as its file says (MRROPE_PLAN_OPTIONAL=1).");
+  settle(Stand::failed, message + " Set MRROPE_PLAN_OPTIONAL=1 to run the model without it.");
+}
+
+void Order::fail(const Error& reason) { settle(Stand::failed, to_string(reason) + "."); }
+
+void Order::stand_aside(const std::string& reason) {
+  const std::string plan = path_.empty() ? "" : fmt::format(" MRROPE_PLAN={} is not applied.", path_);
+  settle(Stand::aside, reason + plan);
+}
+
+void Order::settle(Stand stand, const std::string& message) {
+  const std::scoped_lock lock(mutex_);
+  if (std::exchange(settled_, true)) return;
+  say(message);
+  stand_.store(stand, std::memory_order_release);
+}
+
+void Order::note_layer(int layer, bool by_plan) {
+  if (reported_.load(std::memory_order_relaxed)) return;
+  const std::scoped_lock lock(mutex_);
+  (by_plan ? by_plan_ : by_file_).insert(layer);
+}
+
+void Order::report() {
+  if (reported_.load(std::memory_order_relaxed) || reported_.exchange(true)) return;
+  const std::scoped_lock lock(mutex_);
+  if (!plan_) return say("no MRROPE_PLAN: the model rotates as its file says, with exact angles");
+  std::string text = fmt::format("layers {} rotate by {}", ranges(by_plan_), describe(*plan_, path_));
+  if (!by_file_.empty()) text += fmt::format("; layers {} as the file says", ranges(by_file_));
+  say(text);
+}
+
+}  // namespace mrrope::plugin

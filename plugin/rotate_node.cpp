@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "plugin/rotate_node.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+#include "plugin/threads.h"
+#include "runtime/node_rotation.h"
+
+namespace mrrope::plugin {
+
+namespace {
+
+using runtime::float_param;
+
+// A share below which waking a thread costs more than it saves: 256 KiB of f32, some 15 µs.
+constexpr std::size_t kShare = std::size_t{1} << 16U;
+
+// Strides are whole elements, and the coordinates of a head lie side by side.
+bool strides_fit(const ggml_tensor& tensor) {
+  const std::size_t size = ggml_type_size(tensor.type);
+  return tensor.nb[0] == size && tensor.nb[1] % size == 0 && tensor.nb[2] % size == 0 && tensor.nb[3] % size == 0;
+}
+
+HeadShape shape_of(const ggml_tensor& tensor, const ggml_tensor& node) {
+  const std::size_t size = ggml_type_size(tensor.type);
+  return {.type = tensor.type == GGML_TYPE_F32 ? ElementType::f32 : ElementType::f16,
+          .layout = node.op_params[runtime::kRopeMode] == GGML_ROPE_TYPE_NEOX ? PairLayout::half_split
+                                                                              : PairLayout::interleaved,
+          .heads = static_cast<std::size_t>(node.ne[1]),
+          .head_dim = static_cast<std::size_t>(node.ne[0] - node.op_params[runtime::kRopeOffset]),
+          .head_stride = tensor.nb[1] / size,
+          .token_stride = tensor.nb[2] / size};
+}
+
+// The coordinates before the rotated ones, of some tokens.
+void copy_front(const ggml_tensor& node, const std::byte* from, std::byte* to, std::size_t front, TokenRange tokens) {
+  const ggml_tensor& source = *node.src[0];
+  for (std::size_t token = tokens.first; token < tokens.last; ++token) {
+    for (std::size_t head = 0; head < static_cast<std::size_t>(node.ne[1]); ++head) {
+      std::memcpy(to + token * node.nb[2] + head * node.nb[1], from + token * source.nb[2] + head * source.nb[1],
+                  front);
+    }
+  }
+}
+
+}  // namespace
+
+const char* obstacle(const ggml_tensor& node) {
+  if (node.op != GGML_OP_ROPE) return "it turns vectors back";
+  const ggml_tensor* source = node.src[0];
+  const ggml_tensor* positions = node.src[1];
+  const ggml_tensor* factors = node.src[2];
+  const std::int32_t mode = node.op_params[runtime::kRopeMode];
+  if (mode != GGML_ROPE_TYPE_NORMAL && mode != GGML_ROPE_TYPE_NEOX) {
+    return "it has several positions per token (M-RoPE, vision)";
+  }
+  if ((node.type != GGML_TYPE_F32 && node.type != GGML_TYPE_F16) || source->type != node.type) {
+    return "its vectors are neither f32 nor f16";
+  }
+  if (!strides_fit(node) || !strides_fit(*source)) return "its coordinates do not lie side by side";
+  if (positions->type != GGML_TYPE_I32 || positions->nb[0] != sizeof(std::int32_t) || positions->ne[0] < node.ne[2]) {
+    return "its positions are no list of 32-bit integers, one per token";
+  }
+  const std::int32_t dims = node.op_params[runtime::kRopeDims];
+  const std::int32_t offset = node.op_params[runtime::kRopeOffset];
+  if (dims < 2 || dims % 2 != 0 || dims > kMaxRotaryDim || offset < 0 || offset + std::int64_t{dims} > node.ne[0]) {
+    return "the dimensions it rotates are not those of a head";
+  }
+  if (factors != nullptr &&
+      (factors->type != GGML_TYPE_F32 || factors->nb[0] != sizeof(float) || factors->ne[0] < dims / 2)) {
+    return "its factors are no list of f32, one per pair";
+  }
+  const float base = float_param(node, runtime::kRopeBase);
+  const float magnitude = float_param(node, runtime::kRopeMagnitude);
+  if (!std::isfinite(base) || base <= 0 || !std::isfinite(magnitude) || magnitude <= 0) {
+    return "its base or its magnitude is no positive number";
+  }
+  return nullptr;
+}
+
+void rotate_node(const ggml_tensor& node, const RotaryTable& table, int n_threads) {
+  const ggml_tensor& source = *node.src[0];
+  const auto tokens = static_cast<std::size_t>(node.ne[2]);
+  const std::span positions(static_cast<const std::int32_t*>(node.src[1]->data), tokens);
+  const HeadShape from = shape_of(source, node);
+  const HeadShape to = shape_of(node, node);
+  const std::size_t front = static_cast<std::size_t>(node.op_params[runtime::kRopeOffset]) * node.nb[0];
+  const std::size_t work = tokens * to.heads * to.head_dim;
+  share_tokens(tokens, work / kShare, n_threads, [&](TokenRange range) {
+    for (std::int64_t sequence = 0; sequence < node.ne[3]; ++sequence) {
+      const auto* read = static_cast<const std::byte*>(source.data) + static_cast<std::size_t>(sequence) * source.nb[3];
+      auto* write = static_cast<std::byte*>(node.data) + static_cast<std::size_t>(sequence) * node.nb[3];
+      if (front > 0 && read != write) copy_front(node, read, write, front, range);
+      apply_rotary(table, positions, read + front, from, write + front, to, range);
+    }
+  });
+}
+
+}  // namespace mrrope::plugin

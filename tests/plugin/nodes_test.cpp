@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+//
+// Without a plan: every node that is taken comes to what ggml computes where ggml is right, and to the exact rotation
+// where it is not.
+#include <cmath>
+
+#include "tests/plugin/support.h"
+
+namespace mrrope::test {
+namespace {
+
+std::vector<float> some_factors(std::size_t pairs) {
+  std::vector<float> factors;
+  for (std::size_t i = 0; i < pairs; ++i) factors.push_back(1 + 0.25F * static_cast<float>(i % 7));
+  return factors;
+}
+
+// Every form that models have.
+std::vector<RopeCase> forms() {
+  std::vector<RopeCase> cases;
+  for (const ggml_type type : {GGML_TYPE_F32, GGML_TYPE_F16}) {
+    for (const int mode : {GGML_ROPE_TYPE_NORMAL, GGML_ROPE_TYPE_NEOX}) {
+      RopeCase plain;
+      plain.type = type;
+      plain.mode = mode;
+      cases.push_back(plain);
+      RopeCase in_place = plain;
+      in_place.in_place = true;
+      cases.push_back(in_place);
+      RopeCase fused = plain;  // the last heads of a row of queries, keys and values
+      fused.row = 9;
+      cases.push_back(fused);
+      RopeCase partial = plain;
+      partial.n_dims = 24;
+      cases.push_back(partial);
+      RopeCase behind = plain;  // DeepSeek: the rotated dimensions come last
+      behind.n_dims = 24;
+      behind.offset = 40;
+      cases.push_back(behind);
+      RopeCase sequences = plain;
+      sequences.ne = {64, 2, 5, 3};
+      cases.push_back(sequences);
+      RopeCase factors = plain;
+      factors.factors = some_factors(32);
+      cases.push_back(factors);
+      RopeCase linear = plain;
+      linear.freq_scale = 0.125F;
+      linear.attn_factor = 1.2F;
+      cases.push_back(linear);
+      RopeCase yarn = plain;
+      yarn.freq_base = 1e6F;
+      yarn.freq_scale = 0.25F;
+      yarn.ext_factor = 1;
+      yarn.attn_factor = 0.9F;
+      cases.push_back(yarn);
+    }
+  }
+  return cases;
+}
+
+TEST(PluginNodes, AgreeWithGgmlAtSmallPositions) {
+  LoadedPlugin plugin;
+  const ggml_backend_ptr cpu(ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr));
+  int index = 0;
+  for (const RopeCase& c : forms()) {
+    SCOPED_TRACE(index++);
+    RopeGraph theirs(c);
+    ASSERT_EQ(theirs.run(cpu.get()), GGML_STATUS_SUCCESS);
+    const std::vector<float> expected = theirs.after();
+    const std::vector<float> found = rotated(plugin, c);
+    // ggml's angle is a product of up to 32 roundings times a position of at most 40: 40 * 32 * 2^-24 rad of a pair no
+    // longer than sqrt 2 * 1.2; f16 results may differ by a unit in the last place of numbers below 2.
+    const double tolerance = 1.7 * 40 * 32 * 0x1p-24 + (c.type == GGML_TYPE_F16 ? 0x1p-10 : 0);
+    for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], tolerance) << i;
+  }
+}
+
+TEST(PluginNodes, AreExactAtEveryPosition) {
+  LoadedPlugin plugin;
+  for (const int mode : {GGML_ROPE_TYPE_NORMAL, GGML_ROPE_TYPE_NEOX}) {
+    RopeCase c;
+    c.mode = mode;
+    c.positions = {0, 131'071, 1 << 20, (1 << 24) - 1, -5};
+    RopeGraph graph(c);
+    ASSERT_EQ(graph.run(plugin.backend()), GGML_STATUS_SUCCESS);
+    const std::vector<float> found = graph.after();
+    for (std::size_t row = 0; row < 15; ++row) {
+      for (std::size_t i = 0; i < 32; ++i) {
+        const std::size_t x = row * 64 + (mode == GGML_ROPE_TYPE_NEOX ? i : 2 * i);
+        const std::size_t y = mode == GGML_ROPE_TYPE_NEOX ? x + 32 : x + 1;
+        const long double angle =
+            c.positions[row / 3] * static_cast<long double>(std::pow(10000.0, -static_cast<double>(i) / 32));
+        // 4e-7 of a pair (mrrope/rotary.h), no longer than sqrt 2
+        EXPECT_NEAR(found[x],
+                    static_cast<double>(graph.before()[x] * std::cos(angle) - graph.before()[y] * std::sin(angle)),
+                    6e-7);
+        EXPECT_NEAR(found[y],
+                    static_cast<double>(graph.before()[y] * std::cos(angle) + graph.before()[x] * std::sin(angle)),
+                    6e-7);
+      }
+    }
+  }
+}
+
+TEST(PluginNodes, ThreadsGiveTheSameBits) {
+  RopeCase c;
+  c.ne = {128, 16, 257, 2};  // 2 MiB: four shares
+  c.n_dims = 128;
+  c.positions.clear();
+  for (int i = 0; i < 257; ++i) c.positions.push_back(1000 * i);
+  LoadedPlugin plugin;
+  plugin.set_n_threads(1);
+  const std::vector<float> alone = rotated(plugin, c);
+  for (const int threads : {2, 3, 7}) {
+    plugin.set_n_threads(threads);
+    EXPECT_EQ(rotated(plugin, c), alone) << threads;
+  }
+}
+
+TEST(PluginNodes, TouchNothingOutsideTheirHeads) {
+  LoadedPlugin plugin;
+  RopeCase c;
+  c.row = 9;
+  c.in_place = true;
+  RopeGraph graph(c);
+  const std::vector<float> before = graph.memory();
+  ASSERT_EQ(graph.run(plugin.backend()), GGML_STATUS_SUCCESS);
+  const std::vector<float> after = graph.memory();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const bool rotated = i / 64 % 9 >= 6;
+    ASSERT_TRUE(rotated || after[i] == before[i]) << i;
+  }
+}
+
+// Vision models have four positions per token; training turns back; nobody rotates bf16 but a shifted cache.
+TEST(PluginNodes, OthersAreLeftToGgml) {
+  LoadedPlugin plugin;
+  const auto taken = [&](const RopeCase& c, auto change) {
+    RopeGraph graph(c);
+    change(*graph.node());
+    return ggml_backend_dev_supports_op(plugin.device(), graph.node());
+  };
+  const auto as_it_is = [](ggml_tensor&) {};
+  EXPECT_TRUE(taken({}, as_it_is));
+  for (const int mode : {GGML_ROPE_TYPE_MROPE, GGML_ROPE_TYPE_VISION, GGML_ROPE_TYPE_IMROPE}) {
+    EXPECT_FALSE(taken({}, [&](ggml_tensor& node) { node.op_params[2] = mode; })) << mode;
+  }
+  EXPECT_FALSE(taken({}, [](ggml_tensor& node) { node.op = GGML_OP_ROPE_BACK; }));
+  EXPECT_FALSE(taken({.type = GGML_TYPE_BF16}, as_it_is));
+  EXPECT_FALSE(taken({}, [](ggml_tensor& node) { node.op = GGML_OP_SCALE; }));
+  EXPECT_FALSE(taken({.freq_base = 0}, as_it_is));
+  EXPECT_FALSE(taken({.freq_base = std::nanf("")}, as_it_is));
+  EXPECT_FALSE(taken({.attn_factor = -1}, as_it_is));
+  // Asked by llama.cpp about rope_freqs while it loads
+  EXPECT_FALSE(taken({.n_dims = 0, .freq_base = 0}, as_it_is));
+}
+
+TEST(PluginNodes, AnglesThatAreNoNumbersAreAnError) {
+  for (const float factor : {0.0F, -1.0F, std::nanf("")}) {
+    LoadedPlugin plugin;
+    RopeCase c;
+    c.factors = some_factors(32);
+    c.factors[5] = factor;
+    RopeGraph graph(c);
+    ASSERT_TRUE(ggml_backend_dev_supports_op(plugin.device(), graph.node()));
+    EXPECT_EQ(graph.run(plugin.backend()), GGML_STATUS_FAILED);
+    EXPECT_NE(plugin.messages().find("angles that are no numbers"), std::string::npos) << plugin.messages();
+  }
+}
+
+TEST(PluginNodes, OtherFactorsUnderTheSameAddressAreSeen) {
+  LoadedPlugin plugin;
+  RopeCase c;
+  c.factors = some_factors(32);
+  RopeGraph graph(c);
+  ASSERT_EQ(graph.run(plugin.backend()), GGML_STATUS_SUCCESS);
+  const std::vector<float> first = graph.after();
+  const std::vector<float> ones(32, 1.0F);
+  ggml_backend_tensor_set(graph.node()->src[2], ones.data(), 0, ones.size() * sizeof(float));
+  ASSERT_EQ(graph.run(plugin.backend()), GGML_STATUS_SUCCESS);
+  EXPECT_NE(graph.after(), first);
+  EXPECT_EQ(graph.after(), rotated(plugin, {}));
+}
+
+}  // namespace
+}  // namespace mrrope::test

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+//
+// With a plan: the layers it extends rotate by its table, the others as before; and a plan that cannot be used is never
+// passed over in silence.
+#include <cmath>
+
+#include "mrrope/rotary.h"
+#include "tests/plugin/support.h"
+
+namespace mrrope::test {
+namespace {
+
+// Two groups, as Gemma 3 has them: layers 1 and 3 look far, the others keep their table.
+RopeSpec two_groups() {
+  RopeSpec spec;
+  spec.context_trained = 4096;
+  spec.groups.push_back({.name = "far", .layers = {1, 3}, .rotary_dim = 64, .base = 1e6});
+  spec.groups.push_back({.name = "near", .rotary_dim = 64, .base = 10000, .extended = false});
+  return spec;
+}
+
+Plan a_plan() { return *make_plan(two_groups(), 32768, MrRopePro{}); }
+
+RopeCase far_layer(const std::string& name = "Kcur-3") {
+  RopeCase c;
+  c.freq_base = 1e6F;
+  c.name = name;
+  return c;
+}
+
+std::vector<float> expected(const RopeCase& c, const RotaryTable& table) {
+  std::vector<float> values = RopeGraph(c).before();
+  apply_rotary(table, c.positions, values.data(), {.heads = 3, .head_dim = 64});
+  return values;
+}
+
+TEST(PluginPlan, IsUsedOnTheLayersItExtends) {
+  const TemporaryFile file(to_json(a_plan()));
+  LoadedPlugin plugin(file.path());
+  const RopeCase c = far_layer();
+  EXPECT_EQ(rotated(plugin, c), expected(c, rotary_table(a_plan(), 0)));
+  const std::string said = plugin.messages();
+  EXPECT_NE(said.find("layers 3 rotate by " + file.path() + " (mrrope-pro, 4096 -> 32768 tokens)"), std::string::npos)
+      << said;
+}
+
+TEST(PluginPlan, ReplacesWhateverElseScales) {
+  const TemporaryFile file(to_json(a_plan()));
+  LoadedPlugin plugin(file.path());
+  RopeCase c = far_layer();
+  c.freq_scale = 0.25F;
+  c.ext_factor = 1;
+  c.attn_factor = 3;
+  c.factors = std::vector<float>(32, 2.0F);
+  EXPECT_EQ(rotated(plugin, c), expected(c, rotary_table(a_plan(), 0)));
+}
+
+TEST(PluginPlan, LeavesOtherLayersAsTheyWere) {
+  const TemporaryFile file(to_json(a_plan()));
+  std::vector<float> before;
+  RopeCase near;
+  near.name = "Qcur-2";
+  near.freq_scale = 0.5F;
+  {
+    LoadedPlugin without;
+    before = rotated(without, near);
+  }
+  LoadedPlugin plugin(file.path());
+  EXPECT_EQ(rotated(plugin, near), before);
+}
+
+// llama.cpp multiplies cached keys by the attention factor again with every context shift.
+TEST(PluginPlan, MovesCachedKeysWithoutTheAttentionScale) {
+  const TemporaryFile file(to_json(a_plan()));
+  LoadedPlugin plugin(file.path());
+  RopeCase c = far_layer("cache_k_l3 (view)");
+  c.positions = {0, -512, -512, 0, -1};
+  c.attn_factor = 1.3F;
+  const RotaryTable unscaled(a_plan().groups[0].inv_freq);
+  EXPECT_EQ(rotated(plugin, c), expected(c, unscaled));
+}
+
+TEST(PluginPlan, ForAnotherModelFailsTheGraph) {
+  const TemporaryFile file(to_json(a_plan()));
+  const auto refusal = [&](const RopeCase& c) {
+    LoadedPlugin plugin(file.path());
+    RopeGraph graph(c);
+    const ggml_backend_t backend = plugin.backend();
+    EXPECT_NE(backend, nullptr);
+    EXPECT_TRUE(ggml_backend_dev_supports_op(plugin.device(), graph.node()));
+    EXPECT_EQ(graph.run(backend), GGML_STATUS_FAILED);
+    return plugin.messages();
+  };
+  RopeCase base = far_layer();
+  base.freq_base = 5e5F;
+  EXPECT_NE(refusal(base).find("layer 3 has base 500000, the plan 1e+06"), std::string::npos);
+  RopeCase dims = far_layer();
+  dims.n_dims = 32;
+  EXPECT_NE(refusal(dims).find("layer 3 rotates 32 dimensions, the plan's 64"), std::string::npos);
+  EXPECT_NE(refusal(far_layer("somewhere")).find("does not tell which layer"), std::string::npos);
+}
+
+TEST(PluginPlan, OfAFormThatIsNotSupportedFailsTheGraph) {
+  const TemporaryFile file(to_json(a_plan()));
+  LoadedPlugin plugin(file.path());
+  RopeGraph graph(far_layer());
+  graph.node()->op_params[2] = GGML_ROPE_TYPE_MROPE;
+  ASSERT_NE(plugin.backend(), nullptr);
+  EXPECT_TRUE(ggml_backend_dev_supports_op(plugin.device(), graph.node()));
+  EXPECT_EQ(graph.run(plugin.backend()), GGML_STATUS_FAILED);
+  EXPECT_NE(plugin.messages().find("layer 3: cannot take this rotation, because it has several positions per token"),
+            std::string::npos);
+}
+
+TEST(PluginPlan, ForAnotherModelIsLeftAsideIfOptional) {
+  const TemporaryFile file(to_json(a_plan()));
+  LoadedPlugin plugin(file.path(), true);
+  RopeCase c = far_layer();
+  c.freq_base = 5e5F;
+  RopeGraph graph(c);
+  ASSERT_NE(plugin.backend(), nullptr);
+  EXPECT_FALSE(ggml_backend_dev_supports_op(plugin.device(), graph.node()));
+  EXPECT_NE(plugin.messages().find("The model rotates as its file says (MRROPE_PLAN_OPTIONAL=1)"), std::string::npos);
+}
+
+struct BadPlan {
+  const char* what;
+  std::string text;
+  const char* message;
+};
+
+TEST(PluginPlan, ThatCannotBeReadMakesNoContext) {
+  std::string torn = to_json(a_plan());
+  torn.resize(torn.size() / 2);
+  std::string edited = to_json(a_plan());
+  edited.replace(edited.find("\"inv_freq\": [1") + 13, 1, "2");
+  for (const BadPlan& bad : {BadPlan{"empty", "", "not a plan"}, BadPlan{"torn", torn, "not a plan"},
+                             BadPlan{"edited", edited, "not a plan"}, BadPlan{"other", "{}", "not a plan"},
+                             BadPlan{"large", std::string((16U << 20U) + 1, ' '), "too large"}}) {
+    SCOPED_TRACE(bad.what);
+    const TemporaryFile file(bad.text);
+    {
+      LoadedPlugin plugin(file.path());
+      ASSERT_NE(plugin.registration(), nullptr);
+      EXPECT_EQ(plugin.backend(), nullptr);
+      const std::string said = plugin.messages();
+      EXPECT_NE(said.find("MRROPE_PLAN=" + file.path() + " cannot be used: "), std::string::npos) << said;
+      EXPECT_NE(said.find(bad.message), std::string::npos) << said;
+      EXPECT_NE(said.find("Set MRROPE_PLAN_OPTIONAL=1 to run the model without it."), std::string::npos) << said;
+    }
+    LoadedPlugin optional(file.path(), true);
+    EXPECT_NE(optional.backend(), nullptr);
+    EXPECT_FALSE(ggml_backend_dev_supports_op(optional.device(), RopeGraph(far_layer()).node()));
+    EXPECT_NE(optional.messages().find("(MRROPE_PLAN_OPTIONAL=1)"), std::string::npos);
+  }
+  for (const char* path : {"/nowhere/plan.json", "/", "/dev/zero"}) {
+    SCOPED_TRACE(path);
+    LoadedPlugin plugin(path);
+    EXPECT_EQ(plugin.backend(), nullptr);
+    EXPECT_NE(plugin.messages().find(std::string("MRROPE_PLAN=") + path + " cannot be used: "), std::string::npos);
+  }
+}
+
+TEST(PluginPlan, IsReportedOnce) {
+  const TemporaryFile file(to_json(a_plan()));
+  LoadedPlugin plugin(file.path());
+  EXPECT_EQ(ggml_backend_load(MRROPE_PLUGIN), plugin.registration()) << "loading again is no other plug-in";
+  for (int i = 0; i < 3; ++i) rotated(plugin, far_layer());
+  const std::string said = plugin.messages();
+  EXPECT_EQ(said.find("mrrope: "), said.rfind("mrrope: ")) << said;
+}
+
+}  // namespace
+}  // namespace mrrope::test

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: MIT
+"""libggml-mrrope.so in unmodified programs of llama.cpp: the plan is applied, or the program says why not and stops.
+
+    cmake --preset release -DMRROPE_BUILD_PLUGIN=ON && cmake --build --preset release
+    $(tools/engine_env gguf) -m pytest -q tests/plugin
+
+MRROPE_PLUGIN and MRROPE_BIN: the plug-in and the program, by default those of build/release.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "llama"))
+import harness  # noqa: E402  pylint: disable=wrong-import-position  # first: skips where the next two are missing
+import numpy as np  # noqa: E402  pylint: disable=wrong-import-position
+import tiny_llama  # noqa: E402  pylint: disable=wrong-import-position
+
+RELEASE = harness.ROOT / "build" / "release"
+MRROPE = os.environ.get("MRROPE_BIN", str(RELEASE / "mrrope"))
+PLUGIN = pathlib.Path(os.environ.get("MRROPE_PLUGIN", RELEASE / "libggml-mrrope.so"))
+TINY = harness.ROOT / "tests" / "models" / "tiny-512.gguf"
+TEXT = harness.ROOT / "docs" / "theory.md"
+NAMES = ("GGML_BACKEND_PATH", "MRROPE_PLAN", "MRROPE_PLAN_OPTIONAL")
+
+if not PLUGIN.exists():
+    if os.environ.get("MRROPE_REQUIRE_ENGINES") == "1":
+        pytest.fail(f"no {PLUGIN}", pytrace=False)
+    pytest.skip(f"no {PLUGIN}: cmake --preset release -DMRROPE_BUILD_PLUGIN=ON", allow_module_level=True)
+
+
+# ---- plans and programs ----------------------------------------------------------------------------------------------
+
+
+def plan_file(folder, model, *, factor=4, method="mrrope-pro"):
+    """A plan for the model, as the commands write it."""
+    command = [MRROPE, "plan", model, "--factor", factor, "--method", method, "--json"]
+    path = folder / f"{pathlib.Path(model).stem}-{method}.json"
+    path.write_text(subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout)
+    return path
+
+
+def with_plugin(plan=None, optional=False):
+    """Environment variables."""
+    return {"GGML_BACKEND_PATH": str(PLUGIN), **({"MRROPE_PLAN": str(plan)} if plan else {}),
+            **({"MRROPE_PLAN_OPTIONAL": "1"} if optional else {})}
+
+
+def run(program, *arguments, environment=None):
+    """The finished process of a program of llama.cpp; standard output and standard error together in .stdout."""
+    clean = {name: value for name, value in os.environ.items() if name not in NAMES}
+    command = [harness.llama_bin(program), *arguments]
+    return subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                          stdin=subprocess.DEVNULL, env={**clean, **(environment or {})}, timeout=600)
+
+
+def perplexity(model, *options, environment=None):
+    done = run("llama-perplexity", "-m", model, "-f", TEXT, "-t", 1, "--no-warmup", *options, environment=environment)
+    assert done.returncode == 0, done.stdout
+    return float(re.search(r"Final estimate: PPL = ([0-9.]+)", done.stdout).group(1)), done.stdout
+
+
+@pytest.fixture
+def logits(monkeypatch):
+    """harness.logits with a plan in the plug-in (plan=…), or as it is."""
+    def compute(model, plan=None, plugin=False, **options):
+        for name in NAMES:
+            monkeypatch.delenv(name, raising=False)
+        for name, value in (with_plugin(plan) if plan or plugin else {}).items():
+            monkeypatch.setenv(name, value)
+        return harness.logits(model, cache_f32=1, **options)
+
+    return compute
+
+
+def injected(plan):
+    """The same plan for the callback: arguments of harness.logits."""
+    table = json.loads(plan.read_text())
+    layers = {"layers": table["spec"]["layers"]} if "layers" in table["spec"] else {}
+    return {"factors": table["pair_factors"], "attn": table["attention_scale"], **layers}
+
+
+def distance(a, b):
+    """Relative, root mean square."""
+    return np.linalg.norm(np.float64(a) - b) / np.linalg.norm(np.float64(b))
+
+
+# ---- the plan is applied ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["qwen2", "qwen3", "gemma3", "llama-rope-freqs", "phi3-longrope", "deepseek2"])
+def test_a_plan_computes_what_it_computes_through_the_callback(name, logits, tmp_path):
+    model = harness.tiny_models()[name]
+    plan = plan_file(tmp_path, model)
+    there, here, without = logits(model, **injected(plan)), logits(model, plan), logits(model)
+    # 48 tokens: ggml's angles are wrong by at most 48 * 32 * 2^-24 = 9e-5 rad, 1e-5 and less in the mean of all pairs
+    assert distance(here, there) < 1e-5
+    assert distance(without, there) > 1e-3, "the plan must show"
+
+
+def test_without_a_plan_a_model_is_itself(logits):
+    for name in ("qwen2", "gemma3", "llama-rope-freqs", "phi3-longrope"):
+        model = harness.tiny_models()[name]
+        assert distance(logits(model, plugin=True), logits(model)) < 1e-5
+    model = harness.tiny_models()["llama"]
+    yarn = {"rope_scaling": "yarn", "rope_scale": 4, "yarn_orig_ctx": 128}
+    assert distance(logits(model, plugin=True, **yarn), logits(model, **yarn)) < 1e-5
+
+
+@pytest.mark.parametrize("first", [0, 100_000])
+def test_a_real_model_is_nearer_to_double_than_the_callback(first, logits, tmp_path):
+    """Weights and cache in float32, so that the rotation is what differs."""
+    model, tokens = harness.smollm2_f32(), 48
+    plan = plan_file(tmp_path, model, factor=16)
+    table = json.loads(plan.read_text())
+    reference = tiny_llama.TinyLlama(model)
+    generator = np.random.MT19937()
+    generator._legacy_seeding(1)  # pylint: disable=protected-access  # that of std::mt19937
+    text = (generator.random_raw(tokens) % reference.w["token_embd.weight"].shape[0]).astype(int)
+    exact = reference.logits(text, np.array(table["inv_freq"]), table["attention_scale"], first + np.arange(tokens))
+    ours = distance(logits(model, plan, tokens=tokens, first_position=first), exact)
+    theirs = distance(logits(model, tokens=tokens, first_position=first, **injected(plan)), exact)
+    print(f"\nposition {first}: {ours:.2e} from double with the plug-in, {theirs:.2e} through the callback")
+    assert ours < 1e-5
+    assert ours < (1.05 if first == 0 else 0.1) * theirs
+
+
+def test_llama_perplexity_finds_what_the_callback_finds(tmp_path):
+    plan = plan_file(tmp_path, TINY, factor=8)
+    found, log = perplexity(TINY, "-c", 2048, "-b", 512, "-fa", "off", "-ctk", "f32", "-ctv", "f32", environment=with_plugin(plan))
+    command = [MRROPE, "eval", "ppl", "-m", TINY, "-f", TEXT, "--factor", 8, "--methods", "mrrope-pro", "--lengths", 2048,
+               "--protocol", "llama-perplexity", "-fa", "off", "-ctk", "f32", "-ctv", "f32", "--json"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+    assert found == pytest.approx(json.loads(done.stdout)["results"][0]["ppl"], rel=2e-5)  # it prints four digits
+    assert log.count("mrrope: ") == 1
+    assert f"mrrope: layers 0-3 rotate by {plan} (mrrope-pro, 512 -> 4096 tokens)" in log
+    plain, _ = perplexity(TINY, "-c", 2048, "-b", 512, "-fa", "off", "-ctk", "f32", "-ctv", "f32")
+    assert plain > 1.5 * found
+
+
+def test_gemma_says_which_layers_it_extends(tmp_path):
+    model = harness.tiny_models()["gemma3"]
+    plan = plan_file(tmp_path, model)
+    done = run("llama-bench", "-m", model, "-p", 32, "-n", 1, "-r", 1, "-t", 1, environment=with_plugin(plan))
+    assert done.returncode == 0, done.stdout
+    far = json.loads(plan.read_text())["spec"]["layers"]
+    said = next(line for line in done.stdout.splitlines() if line.startswith("mrrope: "))
+    assert said.startswith(f"mrrope: layers {', '.join(map(str, far))} rotate by {plan}") and "as the file says" in said
+
+
+def test_llama_cli_and_llama_completion_run_with_a_plan(tmp_path):
+    plan = plan_file(tmp_path, TINY)
+    done = run("llama-completion", "-m", TINY, "-p", "It was", "-n", 8, "-t", 1, "-no-cnv", "--no-warmup", environment=with_plugin(plan))
+    assert done.returncode == 0 and "rotate by" in done.stdout, done.stdout
+    done = run("llama-cli", "-m", TINY, "-p", "It was", "-n", 8, "-t", 1, "--single-turn", environment=with_plugin(plan))
+    assert done.returncode == 0 and "rotate by" in done.stdout, done.stdout
+
+
+def test_the_folder_of_backends_works_under_a_name_that_llama_cpp_looks_for(tmp_path):
+    plan = plan_file(tmp_path, TINY)
+    (tmp_path / "libggml-zendnn-mrrope.so").symlink_to(PLUGIN)
+    clean = {name: value for name, value in os.environ.items() if name not in NAMES}
+    command = [harness.llama_bin("llama-bench"), "-m", TINY, "-p", "16", "-n", "0", "-r", "1", "-t", "1"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, cwd=tmp_path,
+                          env={**clean, "MRROPE_PLAN": str(plan)})
+    assert done.returncode == 0 and "rotate by" in done.stderr, done.stderr
+
+
+# ---- servers ---------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def server(model, environment, *options):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    clean = {name: value for name, value in os.environ.items() if name not in NAMES}
+    command = [harness.llama_bin("llama-server"), "-m", model, "--port", port, "-t", 1, *options]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env={**clean, **environment}) as process:
+        try:
+            for _ in range(600):
+                with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1) as answer:
+                    if answer.status == 200:
+                        break
+                if process.poll() is not None:
+                    break
+                time.sleep(0.1)
+            yield process, f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+def complete(url, prompt, **options):
+    body = json.dumps({"prompt": prompt, "n_predict": 1, "temperature": 0, "n_probs": 3, **options}).encode()
+    request = urllib.request.Request(url + "/completion", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        return json.load(answer)
+
+
+def test_llama_server_extends_a_model_beyond_its_file(tmp_path):
+    """Four times the trained length, in a slot that is as long: the answer is that of the extended file."""
+    plan = plan_file(tmp_path, TINY, factor=8)
+    extended = tmp_path / "extended.gguf"
+    subprocess.run([MRROPE, "extend", TINY, "--factor", "8", "-o", extended], capture_output=True, check=True)
+    prompt = TEXT.read_text()[:2000]
+    longer = ["-c", 4096, "-np", 1]
+    with server(TINY, with_plugin(plan), *longer, "--override-kv", "llama.context_length=int:4096") as (_, url):
+        here = complete(url, prompt)
+    with server(extended, {}, *longer) as (_, url):
+        there = complete(url, prompt)
+    assert here["tokens_evaluated"] > 1900
+    assert here["content"] == there["content"]
+    probability = [answer["completion_probabilities"][0]["top_logprobs"][0]["logprob"] for answer in (here, there)]
+    assert probability[0] == pytest.approx(probability[1], abs=0.02)  # f16 cache
+
+
+# ---- or the program says why not, and stops --------------------------------------------------------------------------
+
+
+def programs(model):
+    yield "llama-bench", ["-m", model, "-p", 16, "-n", 0, "-r", 1, "-t", 1]
+    yield "llama-perplexity", ["-m", model, "-f", TEXT, "-c", 256, "--chunks", 1, "-t", 1]
+    yield "llama-completion", ["-m", model, "-p", "It was", "-n", 4, "-t", 1, "-no-cnv"]
+    yield "llama-cli", ["-m", model, "-p", "It was", "-n", 4, "-t", 1, "--single-turn"]
+
+
+@pytest.mark.parametrize("bad", ["missing", "torn", "folder"])
+def test_a_plan_that_cannot_be_read_stops_every_program(bad, tmp_path):
+    plan = plan_file(tmp_path, TINY)
+    if bad == "missing":
+        plan = tmp_path / "nowhere.json"
+    elif bad == "torn":
+        plan.write_text(plan.read_text()[:400])
+    else:
+        plan = tmp_path
+    for program, arguments in programs(TINY):
+        done = run(program, *arguments, environment=with_plugin(plan))
+        assert done.returncode != 0, program + done.stdout
+        assert f"mrrope: MRROPE_PLAN={plan} cannot be used: " in done.stdout, program
+        done = run(program, *arguments, environment=with_plugin(plan, optional=True))
+        assert done.returncode == 0, program + done.stdout
+        assert "The model rotates as its file says (MRROPE_PLAN_OPTIONAL=1)" in done.stdout
+    with server(TINY, with_plugin(plan)) as (process, _):
+        assert process.wait(60) != 0
+        assert "cannot be used" in process.stdout.read()
+
+
+def test_an_unusable_optional_plan_changes_nothing(tmp_path):
+    plain, _ = perplexity(TINY, "-c", 256, "--chunks", 4)
+    beside, _ = perplexity(TINY, "-c", 256, "--chunks", 4, environment=with_plugin(tmp_path / "nowhere.json", optional=True))
+    assert beside == plain
+
+
+def test_a_plan_for_another_model_stops_every_program(tmp_path):
+    other = tmp_path / "other.json"
+    other.write_text(subprocess.run([MRROPE, "plan", "--spec", "dim=64,base=1e6,ctx=512", "-c", "2k", "--json"], capture_output=True,
+                                    text=True, check=True).stdout)
+    for program, arguments in programs(TINY):
+        done = run(program, *arguments, environment=with_plugin(other))
+        assert "the plan is for another model: layer 0 has base 10000, the plan 1e+06" in done.stdout, program
+        if program != "llama-cli":  # reports the error and waits for the next turn
+            assert done.returncode != 0, program + done.stdout
+    with server(TINY, with_plugin(other)) as (process, url):
+        if process.poll() is None:
+            with pytest.raises(urllib.error.HTTPError):
+                complete(url, "It was")
+
+
+def test_vision_models_are_left_alone_without_a_plan_and_refused_with_one(tmp_path, logits):
+    model = harness.tiny_models()["qwen2vl"]
+    assert harness.same_bits(logits(model, plugin=True), logits(model))
+    with pytest.raises(harness.Refused, match="several positions per token"):
+        logits(model, plan_file(tmp_path, model))
+
+
+def test_another_ggml_is_refused(tmp_path):
+    """ggml_version() of another release, put in front of the real one."""
+    source, other = tmp_path / "version.c", tmp_path / "other.so"
+    source.write_text('const char *ggml_version(void) { return "0.26.0"; }')
+    harness.run("gcc", "-shared", "-fPIC", source, "-o", other)
+    plan, arguments = plan_file(tmp_path, TINY), ["-m", TINY, "-p", 16, "-n", 0, "-r", 1, "-t", 1]
+    message = "libggml-mrrope.so was built for ggml 0.25.1, this program has 0.26.0"
+    done = run("llama-bench", *arguments, environment={**with_plugin(), "LD_PRELOAD": str(other)})
+    assert done.returncode == 0 and message in done.stdout, done.stdout
+    done = run("llama-bench", *arguments, environment={**with_plugin(plan), "LD_PRELOAD": str(other)})
+    assert done.returncode != 0 and message in done.stdout, done.stdout
+
+
+def test_where_a_gpu_may_compute_it_does_nothing_and_says_so(tmp_path):
+    """A device of an RPC server is a GPU to llama.cpp."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    with subprocess.Popen([harness.llama_bin("ggml-rpc-server"), "-p", str(port)], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as rpc:
+        try:
+            time.sleep(1)
+            remote = ["-c", 256, "--chunks", 4, "--rpc", f"127.0.0.1:{port}"]
+            for layers in (0, 2, 99):  # none, some and all of them there
+                plain, _ = perplexity(TINY, *remote, "-ngl", layers)
+                beside, log = perplexity(TINY, *remote, "-ngl", layers, environment=with_plugin(plan_file(tmp_path, TINY)))
+                assert beside == plain
+                assert "RPC0 may compute here" in log and "is not applied" in log
+        finally:
+            rpc.kill()

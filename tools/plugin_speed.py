@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What the plug-in costs or saves: llama-bench with and without it, in turns.
+
+    cmake --preset release -DMRROPE_BUILD_PLUGIN=ON && cmake --build --preset release --target ggml-mrrope mrrope_cli
+    $(tools/engine_env gguf) tools/plugin_speed.py             the table of docs/plugin.md
+    $(tools/engine_env gguf) tools/plugin_speed.py --write     renews it
+    … --rounds 20 --threads 1,2 --model FILE
+
+Every round runs both in a random order; a ratio above 1 means that the plug-in is faster. Medians of the rounds, with the
+quartiles of the ratio within a round. Wants an otherwise idle machine. SmolLM2-135M (Q8_0), a plan of factor 4.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "llama"))
+import harness  # noqa: E402  pylint: disable=wrong-import-position
+
+DOCUMENT = ROOT / "docs" / "plugin.md"
+BEGIN, END = "<!-- generated: tools/plugin_speed.py -->\n", "<!-- end -->\n"
+PROMPT, ANSWER = 512, 32
+
+
+def bench(options, threads, environment):
+    """Tokens per second of a prompt and of an answer."""
+    command = [harness.llama_bin("llama-bench"), "-m", options.model, "-p", PROMPT, "-n", ANSWER, "-r", options.repetitions,
+               "-t", threads, "-o", "json"]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("GGML_", "MRROPE_"))}
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, env={**clean, **environment})
+    if environment and "rotate by" not in done.stderr:
+        raise RuntimeError(f"the plug-in did nothing:\n{done.stderr}")
+    return {"prompt" if run["n_prompt"] else "answer": run["avg_ts"] for run in json.loads(done.stdout)}
+
+
+def measure(options, threads, plan):
+    """{what: [(without, with)]}"""
+    environments = {"without": {}, "with": {"GGML_BACKEND_PATH": str(options.plugin), "MRROPE_PLAN": str(plan)}}
+    pairs = {"prompt": [], "answer": []}
+    chance = random.Random(1)
+    for _ in range(options.rounds):
+        order = list(environments)
+        chance.shuffle(order)
+        speeds = {name: bench(options, threads, environments[name]) for name in order}
+        for what, found in pairs.items():
+            found.append((speeds["without"][what], speeds["with"][what]))
+    return pairs
+
+
+def table(options):
+    yield "| threads | tokens | without, tokens/s | with | ratio | quartiles |"
+    yield "|---|---|---|---|---|---|"
+    with tempfile.TemporaryDirectory() as folder:
+        plan = pathlib.Path(folder) / "plan.json"
+        plan.write_text(subprocess.run([options.mrrope, "plan", options.model, "--factor", "4", "--json"], capture_output=True, text=True,
+                                       check=True).stdout, encoding="utf-8")
+        for threads in options.threads.split(","):
+            for what, pairs in measure(options, threads, plan).items():
+                without, beside = (statistics.median(column) for column in zip(*pairs))
+                low, middle, high = statistics.quantiles([b / a for a, b in pairs], n=4)
+                name = f"prompt of {PROMPT}" if what == "prompt" else "one at a time"
+                yield f"| {threads} | {name} | {without:.1f} | {beside:.1f} | {middle:.3f} | {low:.3f} … {high:.3f} |"
+    yield ""
+    load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
+    yield f"{pathlib.Path(options.model).stem}, {options.rounds} rounds of {options.repetitions} repetitions, load {load}."
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--model", default=None)
+    parser.add_argument("--plugin", default=ROOT / "build/release/libggml-mrrope.so")
+    parser.add_argument("--mrrope", default=ROOT / "build/release/mrrope")
+    options = parser.parse_args()
+    options.model = options.model or harness.smollm2()
+    text = "\n".join(table(options)) + "\n"
+    if options.write:
+        head, rest = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)
+        DOCUMENT.write_text(head + BEGIN + text + END + rest.split(END)[1], encoding="utf-8")
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    main()
