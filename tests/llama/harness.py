@@ -76,15 +76,15 @@ def run(*command):
 
 
 @functools.cache
-def llama_prefix():
-    """The folder llama.cpp is installed in (bin, lib, include). Takes 15 minutes the first time."""
-    printed = subprocess.run([ROOT / "tools" / "llama_cpp"], stdout=subprocess.PIPE, text=True, check=True).stdout
+def llama_prefix(*options):
+    """The folder llama.cpp is installed in (bin, lib, include). Takes 15 minutes the first time. Options of tools/llama_cpp."""
+    printed = subprocess.run([ROOT / "tools" / "llama_cpp", *options], stdout=subprocess.PIPE, text=True, check=True).stdout
     return pathlib.Path(printed.strip())
 
 
-def llama_bin(name):
-    """A program of llama.cpp: llama_bin("llama-perplexity")."""
-    path = llama_prefix() / "bin" / name
+def llama_bin(name, *options):
+    """A program of llama.cpp: llama_bin("llama-perplexity"). Options of tools/llama_cpp: "--dl"."""
+    path = llama_prefix(*options) / "bin" / name
     if not path.exists():
         raise FileNotFoundError(path)
     return path

@@ -80,12 +80,10 @@ TEST(PluginShift, MovingTheCacheChangesNothing) {
   LoadedPlugin plugin(file.path());
   const std::vector<float> exact = after_moving(GGML_TYPE_F32, 1000, 0);
   EXPECT_LT(distance(after_moving(GGML_TYPE_F32, 1000, 3), exact), 1e-5);
-  // Stored keys are rounded once more when they are turned: twice what their type costs anyway is enough for that. To
-  // apply a scale of 1.27 once more costs 0.1 and more.
+  // Stored keys are rounded once more when they are turned, and the float16 weights of this model make steps of 0.005
+  // out of that; found: 0.006 and 0.02. To apply a scale of 1.27 once more costs 0.1 and more.
   for (const ggml_type type : {GGML_TYPE_F16, GGML_TYPE_Q8_0}) {
-    const std::vector<float> kept = after_moving(type, 1000, 0);
-    EXPECT_LT(distance(after_moving(type, 1000, 3), kept), 2 * distance(kept, exact)) << ggml_type_name(type);
-    EXPECT_LT(2 * distance(kept, exact), 0.05) << ggml_type_name(type);
+    EXPECT_LT(distance(after_moving(type, 1000, 3), after_moving(type, 1000, 0)), 0.04) << ggml_type_name(type);
   }
 }
 
