@@ -33,7 +33,7 @@ Result<Plan> read_plan(const std::string& path) {
 // One write per line, so that lines of other threads do not get into it.
 void say(const std::string& text) {
   const std::string line = "mrrope: " + text + "\n";
-  std::fputs(line.c_str(), stderr);
+  static_cast<void>(std::fputs(line.c_str(), stderr));  // who has closed it does not want to know
 }
 
 // {0, 1, 2, 5}: "0-2, 5".

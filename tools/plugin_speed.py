@@ -8,13 +8,15 @@
     … --rounds 20 --threads 1,2 --model FILE
 
 Every round runs both in a random order; a ratio above 1 means that the plug-in is faster. Medians of the rounds, with the
-quartiles of the ratio within a round. Wants an otherwise idle machine. SmolLM2-135M (Q8_0), a plan of factor 4.
+quartiles of the ratio within a round. Wants an otherwise idle machine; the processor time of one thread, start of the program
+included, means something on a busy one, too. SmolLM2-135M (Q8_0), a plan of factor 4.
 """
 import argparse
 import json
 import os
 import pathlib
 import random
+import resource
 import statistics
 import subprocess
 import sys
@@ -26,47 +28,48 @@ import harness  # noqa: E402  pylint: disable=wrong-import-position
 
 DOCUMENT = ROOT / "docs" / "plugin.md"
 BEGIN, END = "<!-- generated: tools/plugin_speed.py -->\n", "<!-- end -->\n"
-PROMPT, ANSWER = 512, 32
+TASKS = {"prompt of 512": ["-p", 512, "-n", 0], "one at a time": ["-p", 0, "-n", 64]}
 
 
-def bench(options, threads, environment):
-    """Tokens per second of a prompt and of an answer."""
-    command = [harness.llama_bin("llama-bench"), "-m", options.model, "-p", PROMPT, "-n", ANSWER, "-r", options.repetitions,
-               "-t", threads, "-o", "json"]
+def bench(options, task, threads, environment):
+    """Tokens per second, and seconds of processor time."""
+    command = [harness.llama_bin("llama-bench"), "-m", options.model, *TASKS[task], "-r", options.repetitions, "-t", threads, "-o", "json"]
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("GGML_", "MRROPE_"))}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, env={**clean, **environment})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if environment and "rotate by" not in done.stderr:
         raise RuntimeError(f"the plug-in did nothing:\n{done.stderr}")
-    return {"prompt" if run["n_prompt"] else "answer": run["avg_ts"] for run in json.loads(done.stdout)}
+    return json.loads(done.stdout)[0]["avg_ts"], after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(options, threads, plan):
-    """{what: [(without, with)]}"""
+def measure(options, task, threads, plan):
+    """[(without, with)] of bench()."""
     environments = {"without": {}, "with": {"GGML_BACKEND_PATH": str(options.plugin), "MRROPE_PLAN": str(plan)}}
-    pairs = {"prompt": [], "answer": []}
-    chance = random.Random(1)
+    chance, pairs = random.Random(1), []
     for _ in range(options.rounds):
         order = list(environments)
         chance.shuffle(order)
-        speeds = {name: bench(options, threads, environments[name]) for name in order}
-        for what, found in pairs.items():
-            found.append((speeds["without"][what], speeds["with"][what]))
+        found = {name: bench(options, task, threads, environments[name]) for name in order}
+        pairs.append((found["without"], found["with"]))
     return pairs
 
 
 def table(options):
-    yield "| threads | tokens | without, tokens/s | with | ratio | quartiles |"
-    yield "|---|---|---|---|---|---|"
+    yield "| threads | tokens | without, tokens/s | with | ratio | quartiles | ratio of processor time |"
+    yield "|---|---|---|---|---|---|---|"
     with tempfile.TemporaryDirectory() as folder:
         plan = pathlib.Path(folder) / "plan.json"
         plan.write_text(subprocess.run([options.mrrope, "plan", options.model, "--factor", "4", "--json"], capture_output=True, text=True,
                                        check=True).stdout, encoding="utf-8")
         for threads in options.threads.split(","):
-            for what, pairs in measure(options, threads, plan).items():
-                without, beside = (statistics.median(column) for column in zip(*pairs))
-                low, middle, high = statistics.quantiles([b / a for a, b in pairs], n=4)
-                name = f"prompt of {PROMPT}" if what == "prompt" else "one at a time"
-                yield f"| {threads} | {name} | {without:.1f} | {beside:.1f} | {middle:.3f} | {low:.3f} … {high:.3f} |"
+            for task in TASKS:
+                pairs = measure(options, task, threads, plan)
+                without, beside = (statistics.median(side[i][0] for side in pairs) for i in (0, 1))
+                low, middle, high = statistics.quantiles([b[0] / a[0] for a, b in pairs], n=4)
+                seconds = statistics.median(a[1] for a, _ in pairs) / statistics.median(b[1] for _, b in pairs)
+                spent = f"{seconds:.3f}" if threads == "1" else ""  # threads that wait spin
+                yield f"| {threads} | {task} | {without:.1f} | {beside:.1f} | {middle:.3f} | {low:.3f} … {high:.3f} | {spent} |"
     yield ""
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
     yield f"{pathlib.Path(options.model).stem}, {options.rounds} rounds of {options.repetitions} repetitions, load {load}."

@@ -159,6 +159,17 @@ def test_a_real_model_is_nearer_to_double_than_the_callback(first, logits, tmp_p
     assert ours < (1.05 if first == 0 else 0.1) * theirs
 
 
+def test_a_million_tokens_on_attention_is_what_it_was(exact):
+    """docs/rotary.md has the figure, tools/rotary_far.py makes it."""
+    def change(environment):
+        done = run(harness.program("attention"), exact(TINY), TEXT, 256, 2**20, environment=environment)
+        return json.loads(done.stdout[done.stdout.index("[{"):])[0]["largest"]
+
+    # Scores of float32, up to 20: 20 * 2^-23 of a weight, a few times over; found: 1.8e-6
+    assert change(with_plugin()) < 1e-5
+    assert change({}) > 1e-2
+
+
 def test_llama_perplexity_finds_what_the_callback_finds(exact, tmp_path):
     model, text = exact(TINY), tmp_path / "text"
     text.write_text(TEXT.read_text()[:4500])  # two chunks
