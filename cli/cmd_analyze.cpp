@@ -229,7 +229,8 @@ void add_analyze(CLI::App& program, Action& action) {
                              "what the theory says of each method, and the paper's figures\n"
                              "\n"
                              "  mrrope analyze --spec dim=128,base=10000,ctx=4096 -c 64k\n"
-                             "  mrrope analyze --spec dim=128,base=10000,ctx=4096 -c 64k --figure bound --csv\n");
+                             "  mrrope analyze --spec dim=128,base=10000,ctx=4096 -c 64k --figure bound --csv\n"
+                             "  mrrope analyze --attention -m model.gguf -f text.txt --factor 4\n");
   add_model_options(*command, options->model);
   command
       ->add_option("--methods", options->methods, "which, separated by commas\n(default: all that need no parameters)")

@@ -24,6 +24,7 @@ void add_doctor(CLI::App& program, Action& action);
 void add_diff(CLI::App& program, Action& action);
 void add_analyze(CLI::App& program, Action& action);
 // `words`: the command line, for the record.
+void add_attention(CLI::App& program, Action& action);  // mrrope analyze --attention
 void add_ppl(CLI::App& program, Action& action, const std::vector<std::string>& words);
 void add_gap(CLI::App& program, Action& action, const std::vector<std::string>& words);
 void add_benchmarks(CLI::App& program, Action& action, const std::vector<std::string>& words);

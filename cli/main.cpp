@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/program.h"
 #include "cli/terminal.h"
@@ -26,11 +28,11 @@ constexpr const char* kDescription =
     "Instead of a .gguf: a Hugging Face folder, or --spec dim=128,base=1e4,ctx=4k.\n";
 
 // Measuring lives in a program of its own beside this one, so that everything else starts without llama.cpp.
-int run_eval(char** argv) {
+int run_eval(char** arguments) {
   std::error_code status;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", status);
   const std::string program = (self.parent_path() / "mrrope-eval").string();
-  ::execv(program.c_str(), argv + 1);
+  ::execv(program.c_str(), arguments);
   print_error(errno == ENOENT ? "this mrrope was built without llama.cpp, or mrrope-eval is not beside it"
                               : "mrrope-eval could not be started",
               "tools/llama_cpp builds llama.cpp; then cmake --preset release && cmake --build --preset release");
@@ -38,7 +40,10 @@ int run_eval(char** argv) {
 }
 
 int run(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "eval") return run_eval(argv);
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  const bool attention = std::find(words.begin(), words.end(), "--attention") != words.end();
+  if (!words.empty() && words[0] == "eval") return run_eval(argv + 1);
+  if (!words.empty() && words[0] == "analyze" && attention) return run_eval(argv);
   CLI::App program(kDescription, "mrrope");
   Action action;
   add_inspect(program, action);

@@ -2,6 +2,7 @@
 //
 // mrrope-eval: what `mrrope eval` starts.
 #include <exception>
+#include <string_view>
 
 #include "cli/program.h"
 #include "cli/terminal.h"
@@ -9,6 +10,12 @@
 int main(int argc, char** argv) {
   using namespace mrrope::cli;
   try {
+    Action action;
+    if (argc > 1 && std::string_view(argv[1]) == "analyze") {
+      CLI::App program("What mrrope analyze needs llama.cpp for.", "mrrope");
+      add_attention(program, action);
+      return run_program(program, action, argc, argv);
+    }
     CLI::App program(
         "Measures plans on a real model and text, with llama.cpp.\n"
         "\n"
@@ -16,7 +23,6 @@ int main(int argc, char** argv) {
         "  mrrope eval niah -m model.gguf --factor 4 --lengths 8k,16k,32k -o run\n"
         "  mrrope eval suite -m model.gguf --factor 4 --quick\n",
         "mrrope eval");
-    Action action;
     add_ppl(program, action, {argv, argv + argc});
     add_gap(program, action, {argv, argv + argc});
     add_benchmarks(program, action, {argv, argv + argc});

@@ -7,7 +7,8 @@ install(TARGETS mrrope EXPORT mrrope-targets)
 # mrrope::runtime, mrrope::measure and mrrope::servers are not part of the package: it would bring llama.cpp and libcurl
 # along.
 install(DIRECTORY include/mrrope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} PATTERN runtime.h EXCLUDE
-        PATTERN perplexity.h EXCLUDE PATTERN servers.h EXCLUDE)
+        PATTERN attention.h EXCLUDE PATTERN benchmarks.h EXCLUDE PATTERN perplexity.h EXCLUDE
+        PATTERN servers.h EXCLUDE)
 install(EXPORT mrrope-targets NAMESPACE mrrope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
 if(MRROPE_BUILD_CLI)
   install(TARGETS mrrope_cli)

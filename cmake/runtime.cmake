@@ -47,8 +47,8 @@ endif()
 if(llama_FOUND)
   add_library(mrrope_runtime STATIC)
   add_library(mrrope::runtime ALIAS mrrope_runtime)
-  set(sources llama_context.cpp llama_decode.cpp llama_log.cpp llama_model.cpp llama_rpc.cpp llama_version.cpp node_layer.cpp
-              node_rotation.cpp plan_fit.cpp rotations.cpp)
+  set(sources llama_context.cpp llama_decode.cpp llama_log.cpp llama_model.cpp llama_rpc.cpp llama_vectors.cpp
+              llama_version.cpp node_layer.cpp node_rotation.cpp plan_fit.cpp rotations.cpp)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/runtime/)
   target_sources(mrrope_runtime PRIVATE ${sources})
   target_include_directories(mrrope_runtime PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -60,7 +60,7 @@ if(llama_FOUND)
   # Tasks that run models; records and statistics are in the library itself.
   add_library(mrrope_measure STATIC)
   add_library(mrrope::measure ALIAS mrrope_measure)
-  set(sources answers.cpp documents.cpp encoder.cpp gap.cpp log_softmax.cpp passes.cpp ppl.cpp prompt_frame.cpp samples.cpp
+  set(sources answers.cpp attention.cpp documents.cpp encoder.cpp gap.cpp log_softmax.cpp passes.cpp ppl.cpp prompt_frame.cpp samples.cpp
               shared_prefix.cpp text_files.cpp)
   if(TARGET mrrope_servers)
     list(APPEND sources served_answers.cpp)

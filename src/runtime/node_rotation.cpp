@@ -10,6 +10,8 @@
 
 namespace mrrope::runtime {
 
+int rope_mode(const ggml_tensor& node) { return node.op_params[kRopeMode]; }
+
 float float_param(const ggml_tensor& node, RopeParam index) {
   float value = 0;
   std::memcpy(&value, &node.op_params[index], sizeof value);

@@ -27,6 +27,7 @@ enum RopeParam : int {
 };
 static_assert(GGML_MAX_OP_PARAMS == 64, "another ggml: look at ggml_rope_impl again");
 
+int rope_mode(const ggml_tensor& node);
 float float_param(const ggml_tensor& node, RopeParam index);
 void set_float_param(ggml_tensor& node, RopeParam index, float value);
 

@@ -37,14 +37,50 @@ ggml_tensor* copy_for(const ggml_tensor& node, InjectedTable& table) {
 
 bool Rotations::on_node(ggml_tensor* node, bool ask, void* user_data) {
   Rotations& self = *static_cast<Rotations*>(user_data);
-  if (!ask) return false;  // asked for only to stop
+  if (!ask) {
+    if (self.stopped_) return false;
+    self.store(*node);
+    return true;
+  }
   if (self.cancel_.load(std::memory_order_relaxed)) {
     self.stopped_ = true;
     return true;
   }
   // ROPE_BACK: DeepSeek V4 turns what attention found back by the same angles.
-  if (node->op == GGML_OP_ROPE || node->op == GGML_OP_ROPE_BACK) self.visit(*node);
-  return false;
+  if (node->op != GGML_OP_ROPE && node->op != GGML_OP_ROPE_BACK) return false;
+  self.visit(*node);
+  const NodePlace place = place_of(*node);
+  return !place.in_cache &&
+         std::find(self.layers_kept_.begin(), self.layers_kept_.end(), place.layer) != self.layers_kept_.end();
+}
+
+void Rotations::keep(std::vector<int> layers) {
+  layers_kept_ = std::move(layers);
+  kept_.clear();
+}
+
+void Rotations::store(const ggml_tensor& node) {
+  const char first = node.name[0];
+  if ((first != 'Q' && first != 'q' && first != 'K' && first != 'k') || node.type != GGML_TYPE_F32 ||
+      !ggml_is_contiguous(&node)) {
+    return fail(ErrorCode::unsupported, fmt::format("what {} rotates is not plainly queries or keys", node.name));
+  }
+  const bool query = first == 'Q' || first == 'q';
+  const int layer = place_of(node).layer;
+  auto found = std::find_if(kept_.begin(), kept_.end(),
+                            [&](const RotatedNode& k) { return k.rotation.layer == layer && k.query == query; });
+  if (found == kept_.end()) {
+    RotatedNode fresh{.rotation = read_node(node, layer),
+                      .query = query,
+                      .halves = (rope_mode(node) & GGML_ROPE_TYPE_NEOX) != 0,
+                      .head_dim = static_cast<int>(node.ne[0]),
+                      .heads = static_cast<int>(node.ne[1]),
+                      .values = {}};
+    found = kept_.insert(kept_.end(), std::move(fresh));
+  }
+  const std::size_t before = found->values.size();
+  found->values.resize(before + static_cast<std::size_t>(ggml_nelements(&node)));
+  ggml_backend_tensor_get(&node, found->values.data() + before, 0, ggml_nbytes(&node));
 }
 
 void Rotations::inject(std::vector<InjectedTable> tables, std::vector<int> table_of_layer) {

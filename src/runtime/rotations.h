@@ -7,7 +7,8 @@
 // the tensor the rotations read them from is overwritten. The nodes are as llama.cpp made them again when decoding has
 // ended, because it uses a graph of the same shape again, maybe under another plan.
 //
-// The callback returns "no need to look at the result" for every node, so graphs run in one piece.
+// The callback returns "no need to look at the result" for every node but those whose result is wanted, so graphs run
+// in one piece.
 #pragma once
 
 #include <ggml-cpp.h>
@@ -38,6 +39,15 @@ struct InjectedTable {
   std::map<ggml_backend_buffer_type_t, Copy> copies = {};
 };
 
+// What a rotation gave, in float32, as the device had it.
+struct RotatedNode {
+  NodeRotation rotation;
+  bool query = false;   // else keys
+  bool halves = false;  // coordinate i turns with i + dims/2; else neighbours
+  int head_dim = 0, heads = 0;
+  std::vector<float> values;  // [token][head][head_dim], of all ubatches
+};
+
 class Rotations {
  public:
   // `cancel`: graphs stop at the next piece once it is set.
@@ -55,6 +65,10 @@ class Rotations {
   std::optional<Error> end();
   [[nodiscard]] bool stopped() const { return stopped_; }  // because of `cancel`; the result is worthless
 
+  // From now on the results of these layers are kept, until the next call. Costs a synchronisation per node.
+  void keep(std::vector<int> layers);
+  [[nodiscard]] const std::vector<RotatedNode>& kept() const { return kept_; }
+
   // The nodes of the first decode since forget(), in the order they ran. Empty: none yet.
   [[nodiscard]] const std::vector<NodeRotation>& seen() const { return seen_; }
   void forget() { seen_.clear(); }
@@ -67,6 +81,7 @@ class Rotations {
   };
 
   void visit(ggml_tensor& node);
+  void store(const ggml_tensor& node);
   void change(ggml_tensor& node, InjectedTable& table);
   void write_positions(ggml_tensor& tensor);
   void fail(ErrorCode code, std::string message);
@@ -85,6 +100,8 @@ class Rotations {
   bool recording_ = false;
 
   std::vector<NodeRotation> seen_;
+  std::vector<int> layers_kept_;
+  std::vector<RotatedNode> kept_;
 };
 
 }  // namespace mrrope::runtime

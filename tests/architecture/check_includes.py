@@ -36,7 +36,7 @@ PUBLIC_ROOM = {
     "model_file.h": "formats", "provenance.h": "formats",
     "targets.h": "targets", "findings.h": "targets",
     "runtime.h": "runtime", "servers.h": "runtime",
-    "benchmarks.h": "eval", "export.h": "eval", "merge.h": "eval", "perplexity.h": "eval", "records.h": "eval",
+    "attention.h": "eval", "benchmarks.h": "eval", "export.h": "eval", "merge.h": "eval", "perplexity.h": "eval", "records.h": "eval",
     "scoring.h": "eval", "statistics.h": "eval", "task_files.h": "eval", "tasks.h": "eval",
     "mrrope.h": "cli",
 }
