@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <string>
 
@@ -45,11 +44,7 @@ Result<Side> load_side(const std::string& text) {
     if (!content->empty()) {
       const Result<Plan> plan = plan_from_json(*content);
       if (!plan) return Error{plan.error().code, to_string(plan.error()), path};
-      Side side{.title = path, .groups = {}, .context = plan->context_target};
-      for (std::size_t g = 0; g < plan->groups.size(); ++g) {
-        side.groups.push_back({plan->spec.groups[g].name, plan->groups[g].inv_freq, plan->groups[g].attention_scale});
-      }
-      return side;
+      return Side{.title = path, .groups = effective_groups(*plan), .context = plan->context_target};
     }
   }
   const Result<ModelFile> model = read_model(path);
@@ -59,29 +54,6 @@ Result<Side> load_side(const std::string& text) {
   if (!effect) return effect.error();
   if (!effect->loads) return Error{ErrorCode::unsupported, engine + " does not load it", path};
   return Side{.title = path + " in " + engine, .groups = std::move(effect->groups), .context = effect->context};
-}
-
-struct GroupDifference {
-  double table = 0;
-  std::size_t worst = 0;
-  double scale = 0;
-};
-
-GroupDifference compare(const EffectiveGroup& a, const EffectiveGroup& b) {
-  GroupDifference d{.table = table_difference(a.inv_freq, b.inv_freq),
-                    .worst = 0,
-                    .scale = std::fabs(a.attention_scale / b.attention_scale - 1)};
-  if (a.inv_freq.size() != b.inv_freq.size()) return d;
-  double largest = -1;
-  for (std::size_t i = 0; i < a.inv_freq.size(); ++i) {
-    const double scale = std::max(a.inv_freq[i], b.inv_freq[i]);
-    const double here = scale > 0 ? std::fabs(a.inv_freq[i] - b.inv_freq[i]) / scale : 0;
-    if (here > largest) {
-      largest = here;
-      d.worst = i;
-    }
-  }
-  return d;
 }
 
 int run_diff(const Options& options) {
@@ -94,16 +66,16 @@ int run_diff(const Options& options) {
   Json json{{"schema", "mrrope.diff/1"}, {"a", a->title}, {"b", b->title}, {"tolerance", options.tolerance}};
   TextTable table({"layers", "speeds differ by", "at pair", "A there", "B there", "scale A", "scale B"}, 1);
   for (std::size_t g = 0; g < groups; ++g) {
-    const GroupDifference d = compare(a->groups[g], b->groups[g]);
+    const GroupDifference d = group_difference(a->groups[g], b->groups[g]);
+    const auto pair = static_cast<std::size_t>(d.pair);
     equal = equal && d.table <= options.tolerance && d.scale <= options.tolerance;
-    json["groups"].push_back({{"name", a->groups[g].name}, {"table", d.table}, {"pair", d.worst}, {"scale", d.scale}});
+    json["groups"].push_back({{"name", a->groups[g].name}, {"table", d.table}, {"pair", d.pair}, {"scale", d.scale}});
     const bool same_size = a->groups[g].inv_freq.size() == b->groups[g].inv_freq.size();
-    table.add({a->groups[g].name, same_size ? fmt::format("{:.3g}", d.table) : "other number of pairs",
-               same_size ? std::to_string(d.worst) : "-",
-               same_size ? fmt::format("{:.6g}", a->groups[g].inv_freq[d.worst]) : "-",
-               same_size ? fmt::format("{:.6g}", b->groups[g].inv_freq[d.worst]) : "-",
-               fmt::format("{:.5f}", a->groups[g].attention_scale),
-               fmt::format("{:.5f}", b->groups[g].attention_scale)});
+    table.add(
+        {a->groups[g].name, same_size ? fmt::format("{:.3g}", d.table) : "other number of pairs",
+         same_size ? std::to_string(d.pair) : "-", same_size ? fmt::format("{:.6g}", a->groups[g].inv_freq[pair]) : "-",
+         same_size ? fmt::format("{:.6g}", b->groups[g].inv_freq[pair]) : "-",
+         fmt::format("{:.5f}", a->groups[g].attention_scale), fmt::format("{:.5f}", b->groups[g].attention_scale)});
   }
   json["equal"] = equal;
   json["context"] = {a->context, b->context};

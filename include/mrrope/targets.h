@@ -94,8 +94,25 @@ inline constexpr std::string_view kUniversal = "universal";
 Result<Delivery> deliver(std::string_view engine, const Plan& plan, const ModelFile& model,
                          const DeliverOptions& options = {});
 
+// The JSON of vLLM's --hf-overrides: the plan without a change of the file. Errors: as deliver("vllm", …).
+Result<std::string> hf_overrides(const Plan& plan, const HfConfig& config);
+
+// ---- Differences ---------------------------------------------------------------------------------------------------
+
 // The largest relative difference between the angular speeds of two groups; 0 if equal. Pairs that stand still in both
 // are equal; a pair that stands still in one only is a difference of 1.
 double table_difference(const std::vector<double>& a, const std::vector<double>& b);
+
+struct GroupDifference {
+  double table = 0;  // table_difference(); 1 for another number of pairs
+  int pair = 0;      // where it is
+  double scale = 0;  // relative difference of the attention scales
+
+  bool operator==(const GroupDifference&) const = default;
+};
+GroupDifference group_difference(const EffectiveGroup& a, const EffectiveGroup& b);
+
+// A plan as an engine that obeys it.
+std::vector<EffectiveGroup> effective_groups(const Plan& plan);
 
 }  // namespace mrrope

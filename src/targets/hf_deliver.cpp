@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "formats/hf_scope.h"
 #include "mrrope/catalogue.h"
 #include "targets/deviation.h"
 #include "targets/hf_effective.h"
@@ -156,7 +157,38 @@ std::vector<Candidate> candidates(const HfEngine* engine, const Plan& plan, cons
   return out;
 }
 
-void add_commands(const HfEngine* engine, const Plan& plan, const HfConfig& edited, Delivery& out) {
+// Changes count from what is given, not from what that was edited from.
+Result<HfConfig> fresh_config(const Plan& plan, const HfConfig& given) {
+  Result<HfConfig> config = HfConfig::parse(given.text());
+  if (!config) return config;
+  const Result<RopeSpec> spec = config->rope_spec();
+  if (!spec) return spec.error();
+  if (spec->groups.size() != plan.spec.groups.size() ||
+      spec->groups.front().rotary_dim != plan.spec.groups.front().rotary_dim) {
+    return Error{ErrorCode::inconsistent, "the plan was made for another model", "plan"};
+  }
+  return config;
+}
+
+// What vLLM would be told on its command line to run `edited`, if that says it all. vLLM puts the overrides into the
+// config that transformers 5 has read, where rope_parameters holds everything: rope_scaling and the bases beside it
+// have no effect any more.
+std::optional<std::string> overrides_for(const Plan& plan, const HfConfig& config, const HfConfig& edited) {
+  const std::string path = config.text_path();
+  HfConfig overridden = config;
+  for (const char* key : {"max_position_embeddings", "rope_parameters"}) {
+    const std::string field = formats::join_path(path, key);
+    const std::string value = edited.value(field);
+    if (value.empty() || overridden.set(field, value)) return std::nullopt;
+  }
+  const std::string scaling = formats::join_path(path, "rope_scaling");
+  if (!overridden.value(scaling).empty() && overridden.remove(scaling)) return std::nullopt;
+  if (!judge(*find_hf_engine("vllm"), plan, overridden).served) return std::nullopt;
+  return overrides_of(edited);
+}
+
+void add_commands(const HfEngine* engine, const Plan& plan, const HfConfig& config, const HfConfig& edited,
+                  Delivery& out) {
   const std::string context = std::to_string(plan.context_target);
   const auto command = [&](const HfEngine& one) {
     if (one.command.empty()) return;
@@ -169,8 +201,10 @@ void add_commands(const HfEngine* engine, const Plan& plan, const HfConfig& edit
   if (engine == nullptr && judge(vllm, plan, edited).served) command(vllm);
   if (engine == &vllm) {
     // The same without touching the file
-    out.commands.push_back(
-        fmt::format("vllm serve {{}} --max-model-len {} --hf-overrides '{}'", context, overrides_of(edited)));
+    if (const Result<std::string> overrides = vllm_overrides(plan, config)) {
+      out.commands.push_back(
+          fmt::format("vllm serve {{}} --max-model-len {} --hf-overrides '{}'", context, *overrides));
+    }
   }
 }
 
@@ -215,16 +249,9 @@ Error refusal(const HfEngine* engine, const Plan& plan, const HfConfig& config, 
 }  // namespace
 
 Result<Delivery> hf_deliver(const HfEngine* engine, const Plan& plan, const HfConfig& given) {
-  // Changes count from what is given, not from what that was edited from.
-  const Result<HfConfig> fresh = HfConfig::parse(given.text());
+  const Result<HfConfig> fresh = fresh_config(plan, given);
   if (!fresh) return fresh.error();
   const HfConfig& config = *fresh;
-  const Result<RopeSpec> spec = config.rope_spec();
-  if (!spec) return spec.error();
-  if (spec->groups.size() != plan.spec.groups.size() ||
-      spec->groups.front().rotary_dim != plan.spec.groups.front().rotary_dim) {
-    return Error{ErrorCode::inconsistent, "the plan was made for another model", "plan"};
-  }
   std::vector<Candidate> tried = candidates(engine, plan, config);
   const auto chosen = std::find_if(tried.begin(), tried.end(), [](const Candidate& c) { return c.judgement.served; });
   if (chosen == tried.end()) return refusal(engine, plan, config, std::move(tried));
@@ -248,8 +275,20 @@ Result<Delivery> hf_deliver(const HfEngine* engine, const Plan& plan, const HfCo
           "llama.cpp's convert_hf_to_gguf drops such a table on all models but Phi-3: extend the GGUF instead.");
     }
   }
-  add_commands(engine, plan, chosen->config, out);
+  add_commands(engine, plan, config, chosen->config, out);
   return out;
+}
+
+Result<std::string> vllm_overrides(const Plan& plan, const HfConfig& given) {
+  const Result<HfConfig> config = fresh_config(plan, given);
+  if (!config) return config.error();
+  const HfEngine* vllm = find_hf_engine("vllm");
+  std::vector<Candidate> tried = candidates(vllm, plan, *config);
+  for (const Candidate& candidate : tried) {
+    if (!candidate.judgement.served) continue;
+    if (auto overrides = overrides_for(plan, *config, candidate.config)) return *std::move(overrides);
+  }
+  return refusal(vllm, plan, *config, std::move(tried));
 }
 
 }  // namespace mrrope::targets

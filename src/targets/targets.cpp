@@ -69,14 +69,43 @@ void note_front_end(std::string_view engine, Effective& out) {
 
 }  // namespace
 
-double table_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.size() != b.size()) return 1;
-  double largest = 0;
+namespace {
+
+struct Worst {
+  double difference = 0;
+  std::size_t pair = 0;
+};
+
+Worst worst_pair(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return {.difference = 1};
+  Worst worst;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double scale = std::max(std::fabs(a[i]), std::fabs(b[i]));
-    if (scale > 0) largest = std::max(largest, std::fabs(a[i] - b[i]) / scale);
+    const double here = scale > 0 ? std::fabs(a[i] - b[i]) / scale : 0;
+    if (here > worst.difference) worst = {.difference = here, .pair = i};
   }
-  return largest;
+  return worst;
+}
+
+}  // namespace
+
+double table_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  return worst_pair(a, b).difference;
+}
+
+GroupDifference group_difference(const EffectiveGroup& a, const EffectiveGroup& b) {
+  const Worst worst = worst_pair(a.inv_freq, b.inv_freq);
+  return {.table = worst.difference,
+          .pair = static_cast<int>(worst.pair),
+          .scale = std::fabs(a.attention_scale / b.attention_scale - 1)};
+}
+
+std::vector<EffectiveGroup> effective_groups(const Plan& plan) {
+  std::vector<EffectiveGroup> groups;
+  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
+    groups.push_back({plan.spec.groups[g].name, plan.groups[g].inv_freq, plan.groups[g].attention_scale});
+  }
+  return groups;
 }
 
 targets::Deviation targets::deviation(const Effective& effect, const Plan& plan) {
@@ -117,6 +146,10 @@ Result<Delivery> deliver(std::string_view engine, const Plan& plan, const ModelF
   const Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
   if (!rope) return rope.error();
   return targets::llama_cpp_deliver(plan, *model.gguf(), *rope, options);
+}
+
+Result<std::string> hf_overrides(const Plan& plan, const HfConfig& config) {
+  return targets::vllm_overrides(plan, config);
 }
 
 }  // namespace mrrope

@@ -152,6 +152,27 @@ TEST(HfDeliver, NtkIsAnotherBaseAndServesEverybody) {
     EXPECT_TRUE(change.path == "rope_theta" || change.path == "max_position_embeddings") << change.path;
 }
 
+// A base is beside rope_parameters in an older file, and overrides once said nothing of it: vLLM ran the plain table.
+TEST(HfDeliver, OverridesForVllmHoldTheWholePlan) {
+  for (const char* name : {"llama-2-7b", "llama-3.1-8b", "qwen3-8b"}) {
+    const ModelFile model = fixture(name);
+    const RopeSpec spec = *rope_spec(model);
+    for (const char* method : {"ntk", "linear", "yarn", "mrrope-pro"}) {
+      const Plan plan = *make_plan(spec, 4 * spec.context_trained, test::method(method));
+      const Result<std::string> overrides = hf_overrides(plan, *model.hf());
+      ASSERT_TRUE(overrides) << name << " " << method << ": " << to_string(overrides.error());
+      Result<HfConfig> read = HfConfig::parse(*overrides);  // as transformers 5 has it: rope_parameters, nothing else
+      ASSERT_TRUE(read);
+      HfConfig config = *model.hf();
+      (void)config.remove("rope_scaling");  // not there in all of them
+      for (const char* key : {"max_position_embeddings", "rope_parameters"})
+        EXPECT_FALSE(config.set(key, read->value(key)));
+      expect_plan(plan, *effective("vllm", {model.path, config}, plan.context_target), 2e-4,
+                  std::string(name) + " " + method);
+    }
+  }
+}
+
 TEST(HfDeliver, SlidingLayersOfGemma3KeepTheirTable) {
   const ModelFile model = fixture("gemma-3-4b");
   Plan plan;
