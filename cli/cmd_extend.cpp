@@ -1,37 +1,42 @@
 // SPDX-License-Identifier: MIT
 //
 // mrrope extend: writes a plan into a model. Shows every change, verifies by reading back.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "cli/commands.h"
 #include "cli/extend.h"
+#include "cli/input.h"
 
 namespace mrrope::cli {
 
 namespace {
 
+struct Options {
+  ModelOptions model;
+  std::string method;
+  std::string plan;  // a plan file instead of -c and --method
+  ExtendOptions extend;
+  bool undo = false;
+  bool json = false;
+};
+
 // A plan file holds everything; it must have been made for a model of this shape.
-Result<Plan> plan_of_file(const ExtendOptions& options, const RopeSpec& spec) {
+Result<Plan> plan_of_file(const Options& options, const RopeSpec& spec) {
   const Result<std::string> text = read_text(options.plan);
   if (!text) return text.error();
   Result<Plan> plan = plan_from_json(*text);
   if (!plan) return Error{plan.error().code, to_string(plan.error()), options.plan};
-  bool fits = plan->spec.groups.size() == spec.groups.size() && plan->spec.context_trained == spec.context_trained;
-  for (std::size_t g = 0; fits && g < spec.groups.size(); ++g) {
-    fits = plan->spec.groups[g].rotary_dim == spec.groups[g].rotary_dim &&
-           plan->spec.groups[g].base == spec.groups[g].base;
-  }
-  if (!fits) {
-    return Error{ErrorCode::inconsistent, "the plan was made for a model of another base, width or length",
-                 options.plan};
-  }
+  if (const auto error = check_fit(*plan, spec)) return Error{error->code, error->message, options.plan};
   return plan;
 }
 
-Result<Plan> plan_of(const ExtendOptions& options, const RopeSpec& spec) {
+Result<Plan> plan_of(const Options& options, const RopeSpec& spec) {
   if (!options.plan.empty()) return plan_of_file(options, spec);
   Model model{.spec = spec, .context_target = 0, .plan = std::nullopt, .source = options.model.file};
   const Result<std::int64_t> target = target_of(options.model, model);
@@ -53,7 +58,29 @@ Result<Plan> plan_of(const ExtendOptions& options, const RopeSpec& spec) {
   return plan;
 }
 
-int run_extend(const ExtendOptions& options) {
+// A line that rewrites itself on a terminal, nothing anywhere else.
+std::function<bool(std::uint64_t, std::uint64_t)> progress_line() {
+  if (isatty(STDERR_FILENO) == 0) return {};
+  const auto start = std::chrono::steady_clock::now();
+  return [start](std::uint64_t done, std::uint64_t total) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1;
+    const double left = share > 0 ? seconds * (1 - share) / share : 0;
+    fmt::print(stderr, "\r{:5.1f} %  {:.0f} MB/s  {:.0f} s left ", 100 * share,
+               seconds > 0 ? static_cast<double>(done) / seconds / 1e6 : 0, left);
+    if (done >= total) fmt::print(stderr, "\r{:40}\r", "");
+    return true;
+  };
+}
+
+// The library names its options; here they are flags.
+Error in_flags(Error error) {
+  if (error.where == "output") error.where = "-o";
+  else if (error.where == "sidecar" || error.where == "relabel") error.where = "--" + error.where;
+  return error;
+}
+
+int run_extend(const Options& options) {
   // A change in place that was interrupted comes first
   const Result<bool> recovered = recover_gguf(options.model.file);
   if (!recovered) return fail(recovered.error());
@@ -61,19 +88,31 @@ int run_extend(const ExtendOptions& options) {
 
   const Result<ModelFile> file = read_model(options.model.file);
   if (!file) return fail(file.error());
-  const bool gguf = file->gguf() != nullptr;
-  if (options.undo) return gguf ? undo_gguf(options, *file) : undo_hf(options, *file);
-  const Result<RopeSpec> spec = rope_spec(*file);
-  if (!spec) return fail({spec.error().code, to_string(spec.error()), options.model.file});
-  const Result<Plan> plan = plan_of(options, *spec);
-  if (!plan) return fail(plan.error());
-  return gguf ? extend_gguf(options, *file, *plan) : extend_hf(options, *file, *plan);
+  ExtendOutcome outcome{.extension = {},
+                        .plan = std::nullopt,
+                        .gguf = file->gguf() != nullptr,
+                        .dry_run = options.extend.dry_run,
+                        .second_folder = !options.extend.output.empty()};
+  if (!options.undo) {
+    const Result<RopeSpec> spec = rope_spec(*file);
+    if (!spec) return fail({spec.error().code, to_string(spec.error()), options.model.file});
+    const Result<Plan> plan = plan_of(options, *spec);
+    if (!plan) return fail(plan.error());
+    outcome.plan = *plan;
+  }
+  ExtendOptions how = options.extend;
+  how.progress = progress_line();
+  Result<Extension> done = options.undo ? take_back(*file, how) : extend_model(*file, *outcome.plan, how);
+  if (!done) return fail(in_flags(done.error()));
+  outcome.extension = *std::move(done);
+  print_extension(outcome, options.json);
+  return 0;
 }
 
 }  // namespace
 
 void add_extend(CLI::App& program, Action& action) {
-  auto options = std::make_shared<ExtendOptions>();
+  auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("extend",
                                              "write a longer context into a model\n"
                                              "\n"
@@ -98,22 +137,22 @@ void add_extend(CLI::App& program, Action& action) {
       ->excludes(factor)
       ->excludes(method);
   command
-      ->add_option("--target", options->target,
+      ->add_option("--target", options->extend.engine,
                    "write for one engine: vllm, sglang, … (docs/engines.md;\ndefault: as many as one file can serve)")
       ->type_name("ENGINE");
   command
       ->add_option(
-          "-o,--output", options->output,
+          "-o,--output", options->extend.output,
           "the file to write; with --sidecar, its folder; for a\nHugging Face folder, a second one with links to the\n"
           "weights (default: its config.json is changed, the\noriginal stays beside it)")
       ->type_name("PATH");
-  command->add_flag("--sidecar", options->sidecar, "leave the .gguf alone; write a small second shard");
-  command->add_flag("--in-place", options->in_place, "change the .gguf itself");
-  command->add_flag("--dry-run", options->dry_run, "show the changes, write nothing");
+  command->add_flag("--sidecar", options->extend.sidecar, "leave the .gguf alone; write a small second shard");
+  command->add_flag("--in-place", options->extend.in_place, "change the .gguf itself");
+  command->add_flag("--dry-run", options->extend.dry_run, "show the changes, write nothing");
   command->add_flag("--undo", options->undo, "take an extension back (a .gguf: with -o or --in-place)");
-  command->add_flag("--relabel", options->relabel,
+  command->add_flag("--relabel", options->extend.relabel,
                     "allow another architecture name with the same graph\n(qwen2, qwen3; docs/gguf.md)");
-  command->add_flag("-f,--force", options->force, "overwrite an existing output");
+  command->add_flag("-f,--force", options->extend.overwrite, "overwrite an existing output");
   command->add_flag("--json", options->json, "what was done, as JSON");
   command->callback([options, &action] { action = [options] { return run_extend(*options); }; });
 }

@@ -1,93 +1,121 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/extend.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
-#include "targets/deviation.h"
 
 namespace mrrope::cli {
 
 namespace {
 
-// float32 factors stand between a plan and the file, and nothing else.
-constexpr double kVerified = 1e-6;
+using base::Json;
+
+// A GGUF's rows, with words for what is not there.
+FieldChange worded(const FieldChange& change) {
+  return {change.name, change.before.empty() ? "-" : change.before, change.after.empty() ? "removed" : change.after};
+}
+
+// A value on one line: long lists by their ends and length.
+std::string shown(const Json& value) {
+  if (!value.is_array() || value.size() <= 4) return value.dump();
+  return fmt::format("[{} … {}] ({} numbers)", value.front().dump(), value.back().dump(), value.size());
+}
+
+// Objects of a config field by field, so that a table of numbers takes one line.
+std::vector<FieldChange> unfolded(const FieldChange& change) {
+  const Result<Json> before = base::parse_json(change.before);
+  const Result<Json> after = base::parse_json(change.after);
+  const std::string old = !before ? "-" : before->is_object() ? "{…}" : shown(*before);
+  if (!after || !after->is_object()) return {{change.name, old, after ? shown(*after) : "removed"}};
+  std::vector<FieldChange> rows = {{change.name, old, "{"}};
+  for (const auto& [name, value] : after->items()) rows.push_back({"  " + name, "", shown(value)});
+  return rows;
+}
+
+// Whom one file serves: three lists, the reasons are in doctor.
+std::vector<std::string> service_notes(const std::vector<Service>& services, const std::string& folder) {
+  std::vector<std::string_view> served;
+  std::vector<std::string_view> own;
+  std::vector<std::string_view> none;
+  for (const Service& s : services)
+    (s.served ? served : s.own_file ? own : none).push_back(s.served || !s.own_file ? s.title : s.engine);
+  std::vector<std::string> notes;
+  if (!served.empty()) notes.push_back(fmt::format("One file serves {}.", base::join(served)));
+  if (!own.empty()) notes.push_back(fmt::format("Need a file of their own (--target): {}.", base::join(own)));
+  if (!none.empty()) {
+    notes.push_back(fmt::format("Cannot run this table: {}. mrrope doctor {} says why.", base::join(none), folder));
+  }
+  return notes;
+}
+
+std::vector<std::string> notes_of(const ExtendOutcome& outcome) {
+  const Extension& done = outcome.extension;
+  std::vector<std::string> notes = service_notes(done.services, done.model);
+  notes.insert(notes.end(), done.notes.begin(), done.notes.end());
+  if (outcome.gguf || outcome.second_folder) return notes;
+  if (outcome.plan) {
+    notes.push_back(fmt::format("The original stays beside it as {}; mrrope extend {} --undo takes this back.",
+                                kOriginalConfig, done.model));
+  } else {
+    notes.push_back(fmt::format("What was there is kept as {}.", kExtendedConfig));
+  }
+  return notes;
+}
+
+void print_json(const ExtendOutcome& outcome) {
+  const Extension& done = outcome.extension;
+  Json json{{"schema", "mrrope.extend/1"},
+            {"method", outcome.plan ? spell(outcome.plan->method) : ""},
+            {"factor", outcome.plan ? outcome.plan->factor : 1},
+            {"context_trained", outcome.plan ? outcome.plan->spec.context_trained : 0},
+            {"context_target", outcome.plan ? outcome.plan->context_target : 0},
+            {"changes", Json::array()},
+            {"written", outcome.dry_run ? Json() : Json(done.written)},
+            {"residual", done.residual},
+            {"scale_residual", done.scale_residual},
+            {"verified_difference", done.difference ? Json(*done.difference) : Json()},
+            {"notes", notes_of(outcome)},
+            {"commands", done.commands}};
+  for (const FieldChange& change : done.changes) {
+    const FieldChange row = outcome.gguf ? worded(change) : change;
+    json["changes"].push_back(Json{{"name", row.name}, {"before", row.before}, {"after", row.after}});
+  }
+  fmt::print("{}\n", base::write_json(json));
+}
 
 }  // namespace
 
-Result<double> read_back(const std::string& path, const std::string& engine, const Plan& plan) {
-  const Result<ModelFile> written = read_model(path);
-  if (!written) return written.error();
-  const Result<Effective> now = effective(engine, *written, plan.context_target);
-  if (!now) return now.error();
-  const bool comparable = now->loads && now->groups.size() == plan.groups.size();
-  const double difference = comparable ? targets::deviation(*now, plan).table : 1;
-  if (difference > kVerified) {
-    return Error{ErrorCode::inconsistent,
-                 fmt::format("read back, the file differs from the plan by {:.2g}", difference), path};
-  }
-  return difference;
-}
-
-void ExtendReport::plan(const Plan& plan, const Delivery& delivery) {
-  method_ = spell(plan.method);
-  factor_ = plan.factor;
-  context_trained_ = plan.spec.context_trained;
-  context_target_ = plan.context_target;
-  residual_ = delivery.residual;
-  scale_residual_ = delivery.scale_residual;
-  if (!json_)
-    fmt::print("plan      {}, factor {:.6g}: {} -> {} tokens\n", method_, factor_, context_trained_, context_target_);
-}
-
-void ExtendReport::changes(std::vector<Change> changes) {
-  changes_ = std::move(changes);
-  if (json_) return;
-  TextTable table({"key or tensor", "before", "after"}, 3);
-  for (const Change& change : changes_) table.add({change.name, change.before, change.after});
-  fmt::print("{}", table.text());
-}
-
-void ExtendReport::wrote(const std::string& path, bool dry_run) {
-  path_ = path;
-  dry_run_ = dry_run;
-  if (json_) return;
-  if (dry_run) fmt::print("nothing was written (--dry-run); it would be {}\n", path);
-  else fmt::print("wrote     {}\n", path);
-}
-
-void ExtendReport::verified(double difference) {
-  difference_ = difference;
-  if (!json_)
-    fmt::print("verified  read back; largest difference of an angular speed to the plan {:.1g}\n", difference);
-}
-
-void ExtendReport::end(const std::vector<std::string>& notes, const std::vector<std::string>& commands,
-                       const std::string& path) {
-  if (!json_) {
-    for (const std::string& note : notes) fmt::print("note      {}\n", wrap(note, 70, 10));
-    for (const std::string& command : commands) fmt::print("run       {}\n", base::replaced(command, "{}", path));
+void print_extension(const ExtendOutcome& outcome, bool json) {
+  if (json) {
+    print_json(outcome);
     return;
   }
-  base::Json json{{"schema", "mrrope.extend/1"},
-                  {"method", method_},
-                  {"factor", factor_},
-                  {"context_trained", context_trained_},
-                  {"context_target", context_target_},
-                  {"changes", base::Json::array()},
-                  {"written", dry_run_ ? base::Json() : base::Json(path_)},
-                  {"residual", residual_},
-                  {"scale_residual", scale_residual_},
-                  {"verified_difference", difference_ ? base::Json(*difference_) : base::Json()},
-                  {"notes", notes},
-                  {"commands", base::Json::array()}};
-  for (const Change& c : changes_) {
-    json["changes"].push_back(base::Json{{"name", c.name}, {"before", c.before}, {"after", c.after}});
+  const Extension& done = outcome.extension;
+  if (outcome.plan) {
+    fmt::print("plan      {}, factor {:.6g}: {} -> {} tokens\n", spell(outcome.plan->method), outcome.plan->factor,
+               outcome.plan->spec.context_trained, outcome.plan->context_target);
   }
-  for (const std::string& command : commands) json["commands"].push_back(base::replaced(command, "{}", path));
-  fmt::print("{}\n", base::write_json(json));
+  TextTable table({"key or tensor", "before", "after"}, 3);
+  for (const FieldChange& change : done.changes) {
+    for (const FieldChange& row : outcome.gguf ? std::vector{worded(change)} : unfolded(change))
+      table.add({row.name, row.before, row.after});
+  }
+  if (!done.changes.empty()) fmt::print("{}", table.text());
+  const std::string written = done.written.empty() ? "FILE of -o" : done.written;
+  if (outcome.dry_run) fmt::print("nothing was written (--dry-run); it would be {}\n", written);
+  else fmt::print("wrote     {}\n", written);
+  if (done.difference) {
+    fmt::print("verified  read back; largest difference of an angular speed to the plan {:.1g}\n", *done.difference);
+  }
+  for (const std::string& note : notes_of(outcome)) fmt::print("note      {}\n", wrap(note, 70, 10));
+  for (const std::string& command : done.commands) fmt::print("run       {}\n", command);
 }
 
 }  // namespace mrrope::cli

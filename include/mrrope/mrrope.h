@@ -5,6 +5,7 @@
 
 #include "mrrope/analysis.h"    // IWYU pragma: export
 #include "mrrope/catalogue.h"   // IWYU pragma: export
+#include "mrrope/extend.h"      // IWYU pragma: export
 #include "mrrope/findings.h"    // IWYU pragma: export
 #include "mrrope/gguf.h"        // IWYU pragma: export
 #include "mrrope/hf_config.h"   // IWYU pragma: export

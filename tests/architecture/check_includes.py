@@ -34,7 +34,7 @@ PUBLIC_ROOM = {
     "rotary.h": "rotary",
     "gguf.h": "formats", "hf_config.h": "formats", "hf_folder.h": "formats",
     "model_file.h": "formats", "provenance.h": "formats",
-    "targets.h": "targets", "findings.h": "targets",
+    "targets.h": "targets", "findings.h": "targets", "extend.h": "targets",
     "runtime.h": "runtime", "servers.h": "runtime",
     "attention.h": "eval", "benchmarks.h": "eval", "export.h": "eval", "merge.h": "eval", "perplexity.h": "eval", "records.h": "eval",
     "scoring.h": "eval", "statistics.h": "eval", "task_files.h": "eval", "tasks.h": "eval",

@@ -100,7 +100,7 @@ class HuggingFace(InFolder):
         self.assertEqual(self.config.read_text(), self.text)
 
     def test_flags_of_the_other_format_are_refused(self):
-        self.assertIn("-o FOLDER", self.run_program("extend", self.model, "-c", "32k", "--sidecar", status=2))
+        self.assertIn("second folder", self.run_program("extend", self.model, "-c", "32k", "--sidecar", status=2))
         self.run_program("extend", self.model, "-c", "32k", "--relabel", status=2)
 
     def test_a_plan_file_is_written_as_it_is(self):

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "mrrope/extend.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "base/text.h"
+#include "targets/deviation.h"
+#include "targets/extend_formats.h"
+
+namespace mrrope {
+
+namespace {
+
+// float32 factors stand between a plan and the file, and nothing else.
+constexpr double kVerified = 1e-6;
+
+}  // namespace
+
+std::optional<Error> check_fit(const Plan& plan, const RopeSpec& spec) {
+  bool fits = plan.spec.groups.size() == spec.groups.size() && plan.spec.context_trained == spec.context_trained;
+  for (std::size_t g = 0; fits && g < spec.groups.size(); ++g) {
+    fits =
+        plan.spec.groups[g].rotary_dim == spec.groups[g].rotary_dim && plan.spec.groups[g].base == spec.groups[g].base;
+  }
+  if (fits) return std::nullopt;
+  return Error{ErrorCode::inconsistent, "the plan was made for a model of another base, width or length", ""};
+}
+
+Result<double> targets::read_back(const std::string& path, std::string_view engine, const Plan& plan) {
+  const Result<ModelFile> written = read_model(path);
+  if (!written) return written.error();
+  const Result<Effective> now = effective(engine, *written, plan.context_target);
+  if (!now) return now.error();
+  const bool comparable = now->loads && now->groups.size() == plan.groups.size();
+  const double difference = comparable ? deviation(*now, plan).table : 1;
+  if (difference > kVerified) {
+    return Error{ErrorCode::inconsistent,
+                 fmt::format("read back, the file differs from the plan by {:.2g}", difference), path};
+  }
+  return difference;
+}
+
+Extension targets::described(const Delivery& delivery, std::string model) {
+  Extension out;
+  out.residual = delivery.residual;
+  out.scale_residual = delivery.scale_residual;
+  out.services = delivery.services;
+  out.notes = delivery.notes;
+  for (const std::string& command : delivery.commands) out.commands.push_back(base::replaced(command, "{}", model));
+  out.model = std::move(model);
+  return out;
+}
+
+Result<Extension> extend_model(const ModelFile& model, const Plan& plan, const ExtendOptions& options) {
+  return model.gguf() != nullptr ? targets::extend_gguf(model, plan, options)
+                                 : targets::extend_hf(model, plan, options);
+}
+
+Result<Extension> take_back(const ModelFile& model, const ExtendOptions& options) {
+  return model.gguf() != nullptr ? targets::take_back_gguf(model, options) : targets::take_back_hf(model, options);
+}
+
+}  // namespace mrrope

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// The two formats behind extend_model() and take_back().
+#pragma once
+
+#include "mrrope/extend.h"
+
+namespace mrrope::targets {
+
+// Domain: model.gguf() / model.hf().
+Result<Extension> extend_gguf(const ModelFile& model, const Plan& plan, const ExtendOptions& options);
+Result<Extension> take_back_gguf(const ModelFile& model, const ExtendOptions& options);
+Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const ExtendOptions& options);
+Result<Extension> take_back_hf(const ModelFile& model, const ExtendOptions& options);
+
+// Reads what was written and asks what the engine will do with it: the largest difference of an angular speed to the
+// plan. Errors: it is more than float32 leaves of a table.
+Result<double> read_back(const std::string& path, std::string_view engine, const Plan& plan);
+
+// What all deliveries say of themselves, with `model` for the {} of their commands.
+Extension described(const Delivery& delivery, std::string model);
+
+}  // namespace mrrope::targets

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+//
+// A plan into a Hugging Face folder: its config.json, or a second folder with links to the weights.
+#include <filesystem>
+#include <string>
+
+#include "mrrope/hf_folder.h"
+#include "targets/extend_formats.h"
+
+namespace mrrope::targets {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string folder_of(const ModelFile& model) {
+  const fs::path parent = fs::path(model.path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+std::string config_in(const std::string& folder) { return (fs::path(folder) / "config.json").string(); }
+
+// What only a GGUF can do.
+std::optional<Error> wrong_options(const ExtendOptions& options) {
+  if (options.sidecar) {
+    return Error{ErrorCode::invalid_argument,
+                 "a sidecar belongs to a .gguf; an output makes a second folder with links", "sidecar"};
+  }
+  if (options.relabel) return Error{ErrorCode::invalid_argument, "only a .gguf is relabelled", "relabel"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const ExtendOptions& options) {
+  if (auto error = wrong_options(options)) return *std::move(error);
+  const std::string folder = folder_of(model);
+  std::error_code status;
+  if (fs::exists(fs::path(folder) / kOriginalConfig, status)) {
+    return Error{ErrorCode::inconsistent,
+                 "this folder was extended before; take that back first (mrrope extend --undo)", folder};
+  }
+  const std::string engine = options.engine.empty() ? std::string(kUniversal) : options.engine;
+  const Result<Delivery> delivery = deliver(engine, plan, model);
+  if (!delivery) return delivery.error();
+  HfConfig edited = *model.hf();
+  if (auto error = edited.apply(delivery->hf)) return *std::move(error);
+
+  const std::string target = options.output.empty() ? folder : options.output;
+  Extension out = described(*delivery, target);
+  for (const HfChange& change : delivery->hf) out.changes.push_back({change.path, change.before, change.after});
+  out.written = config_in(target);
+  if (options.dry_run) return out;
+  if (auto error = options.output.empty() ? replace_config(folder, edited) : link_folder(folder, target, edited))
+    return *std::move(error);
+  const Result<double> difference = read_back(target, options.engine.empty() ? "transformers5" : options.engine, plan);
+  if (!difference) return difference.error();
+  out.difference = *difference;
+  return out;
+}
+
+Result<Extension> take_back_hf(const ModelFile& model, const ExtendOptions& options) {
+  if (auto error = wrong_options(options)) return *std::move(error);
+  if (!options.output.empty()) {
+    return Error{ErrorCode::invalid_argument, "a folder is restored where it is; a second folder is simply deleted",
+                 "output"};
+  }
+  const std::string folder = folder_of(model);
+  if (!options.dry_run) {
+    if (auto error = restore_config(folder)) return *std::move(error);
+  }
+  Extension out;
+  out.model = folder;
+  out.written = config_in(folder);
+  return out;
+}
+
+}  // namespace mrrope::targets
