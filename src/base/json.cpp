@@ -50,11 +50,14 @@ std::string position(std::string_view text, std::size_t offset) {
   return fmt::format("line {}, column {}", line, column);
 }
 
+// A name out of a GGUF may be any bytes; dump() alone would throw.
+std::string dumped(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 void write(const Json& value, int indent, std::string& out) {
   const auto newline = [&](int level) { out.append(1, '\n').append(static_cast<std::size_t>(level) * 2, ' '); };
   const bool scalars = std::none_of(value.begin(), value.end(), [](const Json& v) { return v.is_structured(); });
   if (!value.is_structured() || value.empty()) {
-    out += value.dump();
+    out += dumped(value);
   } else if (value.is_array()) {
     out += '[';
     bool first = true;
@@ -72,7 +75,7 @@ void write(const Json& value, int indent, std::string& out) {
     for (const auto& [key, member] : value.items()) {
       if (!first) out += ',';
       newline(indent + 1);
-      out += Json(key).dump() + ": ";
+      out += dumped(Json(key)) + ": ";
       write(member, indent + 1, out);
       first = false;
     }

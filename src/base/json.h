@@ -22,7 +22,7 @@ inline constexpr std::size_t kMaxJsonBytes = std::size_t{64} << 20;
 // Errors: not JSON (with line and column), repeated keys, numbers that overflow a double, nesting deeper than 32.
 Result<Json> parse_json(std::string_view text);
 
-// Two-space indent; a list of scalars stays on one line; doubles as the shortest text that reads back the same.
+// Two-space indent; a list of scalars on one line; doubles as short as reads back the same; bytes not UTF-8 as U+FFFD.
 std::string write_json(const Json& value);
 
 // Thrown by ObjectReader and caught at the public function that owns it: a file of twenty fields is read as a list of

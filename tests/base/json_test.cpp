@@ -39,6 +39,11 @@ TEST(JsonWrite, DoublesReadBackBitForBit) {
   EXPECT_EQ(back.get<std::vector<double>>(), values);
 }
 
+// A plan made of a GGUF whose name was not UTF-8 ended the program.
+TEST(JsonWrite, BytesThatAreNotUtf8AreReplaced) {
+  EXPECT_EQ(write_json(Json{{"na\xff", "\x88tiny"}}), "{\n  \"na\xEF\xBF\xBD\": \"\xEF\xBF\xBDtiny\"\n}\n");
+}
+
 TEST(ObjectReader, SaysWhatWasExpectedAndWhere) {
   const Json json = {{"a", {{"b", "text"}, {"n", 1.5}, {"list", {1, "x"}}}}};
   ObjectReader reader(json, "");
