@@ -25,6 +25,7 @@ ALLOWED = {
 }
 ALLOWED["cli"] = set(ALLOWED) - {"include"}
 ALLOWED["plugin"] = {"base", "theory", "plan", "rotary", "runtime"}
+ALLOWED["python"] = {"base", "theory", "plan", "formats", "targets"}
 
 # Public headers a room must not see, because they belong to a room above it.
 PUBLIC_ROOM = {
@@ -48,6 +49,7 @@ RESTRICTED = {
     r"iostream": set(),
     r"CLI/CLI\.hpp": {"cli"},
     r"curl/.*": {"runtime"},
+    r"nanobind/.*": {"python"},
     r"zlib\.h": {"base"},
 }
 
@@ -91,7 +93,7 @@ def problems_of(path, root):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    files = [p for folder in ("include", "src", "plugin", "cli") for p in sorted((root / folder).rglob("*")) if p.suffix in (".h", ".cpp")]
+    files = [p for folder in ("include", "src", "plugin", "cli", "python") for p in sorted((root / folder).rglob("*")) if p.suffix in (".h", ".cpp")]
     problems = [problem for path in files for problem in problems_of(path, root)]
     print("\n".join(problems) or f"{len(files)} files, every include points the right way")
     return 1 if problems or not files else 0

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""A longer context for RoPE language models, without training.
+
+    import mrrope
+
+    plan = mrrope.plan("Llama-3-8B", "32k")              # a folder, a .gguf, a config, or Spec(dim=128, context=8192)
+    plan.inv_freq, plan.attention_scale                  # what any engine needs
+    mrrope.extend("Llama-3-8B", "32k")                   # into the file, for as many engines as one file can serve
+    with mrrope.patch(model, plan): model.generate(...)  # a transformers model, while it runs
+
+Everything from outside that is wrong raises mrrope.Error. docs/python.md is the guide; help() of each name the manual.
+"""
+
+from . import analysis
+from ._core import (
+    Band,
+    BoundZeros,
+    Change,
+    Conversion,
+    Difference,
+    Effective,
+    EffectiveGroup,
+    Engine,
+    Explanation,
+    Exposure,
+    Extension,
+    Finding,
+    Method,
+    MethodInfo,
+    Model,
+    Parameter,
+    Plan,
+    PlanGroup,
+    Service,
+    Spec,
+    SpecGroup,
+    __version__,
+    engines,
+    methods,
+)
+from .errors import Error
+from .files import diff, doctor, effective, extend, hf_overrides, inspect, undo
+from .patching import Patch, patch
+from .planning import plan, spec
+
+__all__ = [
+    "Band",
+    "BoundZeros",
+    "Change",
+    "Conversion",
+    "Difference",
+    "Effective",
+    "EffectiveGroup",
+    "Engine",
+    "Error",
+    "Explanation",
+    "Exposure",
+    "Extension",
+    "Finding",
+    "Method",
+    "MethodInfo",
+    "Model",
+    "Parameter",
+    "Patch",
+    "Plan",
+    "PlanGroup",
+    "Service",
+    "Spec",
+    "SpecGroup",
+    "__version__",
+    "analysis",
+    "diff",
+    "doctor",
+    "effective",
+    "engines",
+    "extend",
+    "hf_overrides",
+    "inspect",
+    "methods",
+    "patch",
+    "plan",
+    "spec",
+    "undo",
+]

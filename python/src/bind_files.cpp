@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+//
+// Model files: read, judged, extended. Paths come as bytes, because that is what they are.
+#include <fmt/format.h>
+
+#include "mrrope/extend.h"
+#include "mrrope/findings.h"
+#include "mrrope/targets.h"
+#include "python/src/convert.h"
+#include "python/src/types.h"
+
+namespace mrrope::python {
+
+namespace {
+
+using namespace nb::literals;
+
+std::string bytes_of(const nb::bytes& path) { return {path.c_str(), path.size()}; }
+
+// A class of our own, so that facts are read once.
+struct Model {
+  ModelFile file;
+  ModelFacts facts;
+};
+
+Model model_of(ModelFile file) {
+  ModelFacts facts = facts_of(file);
+  return {std::move(file), std::move(facts)};
+}
+
+const HfConfig& config_of(const Model& model) {
+  if (model.file.hf() == nullptr) {
+    raise({ErrorCode::unsupported, "expected a Hugging Face config, found a GGUF", model.file.path});
+  }
+  return *model.file.hf();
+}
+
+// A copy of gigabytes must end at Ctrl-C. The lock is taken only to look.
+bool uninterrupted(std::uint64_t /*done*/, std::uint64_t /*total*/) {
+  const nb::gil_scoped_acquire locked;
+  return PyErr_CheckSignals() == 0;
+}
+
+// Runs without the lock: others may work while gigabytes are copied.
+template <class Work>
+Extension written(Work work) {
+  Result<Extension> done = [&] {
+    const nb::gil_scoped_release unlocked;
+    return work();
+  }();
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  return value(std::move(done));
+}
+
+ExtendOptions options_of(std::string engine, const nb::bytes& output, bool in_place, bool sidecar, bool overwrite,
+                         bool relabel, bool dry_run) {
+  return {.engine = std::move(engine),
+          .output = bytes_of(output),
+          .in_place = in_place,
+          .sidecar = sidecar,
+          .overwrite = overwrite,
+          .relabel = relabel,
+          .dry_run = dry_run,
+          .progress = uninterrupted};
+}
+
+void bind_model(nb::module_& m) {
+  nb::class_<Model>(m, "Model", "A model file that was read: header only, milliseconds for any size.")
+      .def_prop_ro(
+          "path", [](const Model& self) { return path_text(self.file.path); }, nb::sig("def path(self) -> str"))
+      .def_prop_ro(
+          "format", [](const Model& self) { return self.file.gguf() != nullptr ? "gguf" : "hf"; },
+          "\"gguf\" or \"hf\".")
+      .def_prop_ro("name", [](const Model& self) { return text(self.facts.name); })
+      .def_prop_ro("architecture", [](const Model& self) { return text(self.facts.architecture); })
+      .def_prop_ro("quantization", [](const Model& self) { return text(self.facts.quantization); })
+      .def_prop_ro(
+          "parameters", [](const Model& self) { return self.facts.parameters; }, "GGUF only; 0: unknown.")
+      .def_prop_ro(
+          "bytes", [](const Model& self) { return self.facts.bytes; }, "Of all shards; GGUF only.")
+      .def_prop_ro("layers", [](const Model& self) { return self.facts.layers; })
+      .def_prop_ro("heads", [](const Model& self) { return self.facts.heads; })
+      .def_prop_ro("kv_heads", [](const Model& self) { return self.facts.kv_heads; })
+      .def_prop_ro("head_dim", [](const Model& self) { return self.facts.head_dim; })
+      .def_prop_ro("sliding_window", [](const Model& self) { return self.facts.sliding_window; })
+      .def_prop_ro(
+          "spec", [](const Model& self) { return spec_value(value(rope_spec(self.file))); },
+          "What it was trained with; of a GGUF that mrrope extended, what it was before.")
+      .def(
+          "kv_bytes_per_token",
+          [](const Model& self, double element_bytes) {
+            require(element_bytes > 0 && element_bytes <= 8, "element_bytes", "expected a number of bytes up to 8");
+            return kv_bytes_per_token(self.facts, element_bytes);
+          },
+          "element_bytes"_a = 2.0, "Bytes of keys and values that one more token takes (f16: 2).")
+      .def("__repr__", [](const Model& self) {
+        return text(fmt::format("<{} {} {}>", self.facts.architecture, self.file.gguf() != nullptr ? "gguf" : "hf",
+                                self.file.path));
+      });
+
+  m.def(
+      "read_model", [](const nb::bytes& path) { return model_of(value(read_model(bytes_of(path)))); }, "path"_a);
+  m.def(
+      "read_config",
+      [](std::string_view json) { return model_of({.path = {}, .content = value(HfConfig::parse(json))}); }, "json"_a,
+      "A config.json that is not a file.");
+  m.def(
+      "recover", [](const nb::bytes& path) { return value(recover_gguf(bytes_of(path))); }, "path"_a,
+      "Takes a change in place back that was interrupted; True if there was one.");
+}
+
+void bind_judgement(nb::module_& m) {
+  m.def(
+      "diagnose", [](const Model& model) { return diagnose(model.file); }, "model"_a);
+  m.def(
+      "effective",
+      [](const Model& model, std::string_view engine, nb::object context) {
+        std::optional<std::int64_t> length;
+        if (!context.is_none()) length = tokens(context, "context");
+        return value(effective(engine, model.file, length));
+      },
+      "model"_a, "engine"_a, "context"_a = nb::none(),
+      nb::sig("def effective(model: Model, engine: str, context: int | str | None = None) -> Effective"));
+  m.def(
+      "check_fit", [](const PlanValue& plan, const SpecValue& spec) { check(check_fit(*plan.plan, *spec.spec)); },
+      "plan"_a, "spec"_a);
+  m.def(
+      "hf_overrides",
+      [](const PlanValue& plan, const Model& model) { return text(value(hf_overrides(*plan.plan, config_of(model)))); },
+      "plan"_a, "model"_a);
+}
+
+void bind_extend(nb::module_& m) {
+  nb::class_<FieldChange>(m, "Change", "One field of a file, old and new, as texts; empty: not there.")
+      .def_prop_ro("name", &read_text<&FieldChange::name, FieldChange>)
+      .def_prop_ro("before", &read_text<&FieldChange::before, FieldChange>)
+      .def_prop_ro("after", &read_text<&FieldChange::after, FieldChange>)
+      .def("__repr__", [](const FieldChange& c) {
+        const auto shown = [](const std::string& value) { return value.empty() ? "-" : value; };
+        return text(fmt::format("<{}: {} -> {}>", c.name, shown(c.before), shown(c.after)));
+      });
+
+  nb::class_<Service>(m, "Service", "What one config.json does for one engine.")
+      .def_prop_ro("engine", &read_text<&Service::engine, Service>)
+      .def_prop_ro("title", &read_text<&Service::title, Service>)
+      .def_ro("served", &Service::served, "The plan's table and scale come out.")
+      .def_ro("own_file", &Service::own_file, "Not by this file, but by one for this engine (target=).")
+      .def_prop_ro("why", &read_text<&Service::why, Service>, "Where it is not served.")
+      .def("__repr__", [](const Service& s) {
+        return fmt::format("<{}: {}>", s.engine, s.served ? "served" : s.own_file ? "needs a file of its own" : "no");
+      });
+
+  nb::class_<Extension>(m, "Extension", "What was written, or would be.")
+      .def_ro("changes", &Extension::changes)
+      .def_prop_ro(
+          "written", [](const Extension& e) { return path_text(e.written); }, nb::sig("def written(self) -> str"),
+          "The file.")
+      .def_prop_ro(
+          "model", [](const Extension& e) { return path_text(e.model); }, nb::sig("def model(self) -> str"),
+          "What an engine is started with: that file, or its folder.")
+      .def_ro("residual", &Extension::residual, "What the file can hold of the plan's speeds: largest difference.")
+      .def_ro("scale_residual", &Extension::scale_residual, "The same of the attention scale.")
+      .def_ro("difference", &Extension::difference,
+              "Read back: the largest relative difference of an angular speed to the plan. None: nothing was written.")
+      .def_ro("services", &Extension::services, "Which engines a config.json serves.")
+      .def_prop_ro(
+          "notes", [](const Extension& e) { return texts(e.notes); }, nb::sig("def notes(self) -> list[str]"))
+      .def_prop_ro(
+          "commands", [](const Extension& e) { return texts(e.commands); }, nb::sig("def commands(self) -> list[str]"),
+          "Ready to paste.")
+      .def("__repr__", [](const Extension& e) {
+        return text(fmt::format("<{} changes in {}>", e.changes.size(), e.written.empty() ? "no file" : e.written));
+      });
+
+  m.def(
+      "extend_model",
+      [](const Model& model, const PlanValue& plan, std::string engine, const nb::bytes& output, bool in_place,
+         bool sidecar, bool overwrite, bool relabel, bool dry_run) {
+        const ExtendOptions options =
+            options_of(std::move(engine), output, in_place, sidecar, overwrite, relabel, dry_run);
+        return written([&] { return extend_model(model.file, *plan.plan, options); });
+      },
+      "model"_a, "plan"_a, "engine"_a, "output"_a, "in_place"_a, "sidecar"_a, "overwrite"_a, "relabel"_a, "dry_run"_a);
+  m.def(
+      "take_back",
+      [](const Model& model, const nb::bytes& output, bool in_place, bool overwrite, bool dry_run) {
+        const ExtendOptions options = options_of("", output, in_place, false, overwrite, false, dry_run);
+        return written([&] { return take_back(model.file, options); });
+      },
+      "model"_a, "output"_a, "in_place"_a, "overwrite"_a, "dry_run"_a);
+}
+
+}  // namespace
+
+void bind_files(nb::module_& m) {
+  bind_model(m);
+  bind_judgement(m);
+  bind_extend(m);
+}
+
+}  // namespace mrrope::python
