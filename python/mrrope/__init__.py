@@ -34,10 +34,10 @@ from ._core import (
     Service,
     Spec,
     SpecGroup,
-    __version__,
     engines,
     methods,
 )
+from ._core import version as __version__
 from .errors import Error
 from .files import diff, doctor, effective, extend, hf_overrides, inspect, undo
 from .patching import Patch, patch

@@ -9,7 +9,7 @@
 
 NB_MODULE(_core, m) {
   m.doc() = "The C++ part of mrrope. Import mrrope instead.";
-  m.attr("__version__") = MRROPE_VERSION;
+  m.attr("version") = MRROPE_VERSION;
   mrrope::python::bind_methods(m);
   mrrope::python::bind_spec(m);
   mrrope::python::bind_analysis(m);

@@ -28,6 +28,7 @@ except ImportError as problem:
     pytest.skip(f"no transformers in this python ({problem}); see tools/engine_env", allow_module_level=True)
 
 transformers.logging.set_verbosity_error()
+torch.set_num_threads(1)  # models this small only lose by more
 MAJOR = int(transformers.__version__.split(".", maxsplit=1)[0])
 TINY = {"vocab_size": 96, "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 2,
         "num_key_value_heads": 2, "head_dim": 64, "eos_token_id": None, "pad_token_id": 0}
