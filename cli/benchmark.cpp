@@ -148,7 +148,7 @@ int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const Task
   Result<LlamaContext> context = ready_context(command, session->model, options);
   if (!context) return fail(context.error());
   const Result<BenchmarkCost> cost =
-      measure_answers(session->model, *context, texts, *candidates, options, session->run, make_control());
+      measure_answers(session->model, *context, texts, *candidates, options, session->run, make_control(session->run));
   if (!cost) return ended(cost.error(), eval);
   if (cost->prompt_tokens > 0 && !eval.json) {
     fmt::print(stderr, "computed {} of {} prompt tokens; prompts that begin alike share the rest\n",
@@ -197,7 +197,7 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
   Result<OpenRun> run = open_run(eval, std::move(info));
   if (!run) return fail(run.error());
   const Result<ServedCost> cost =
-      measure_served(servers, command.label, texts, count, options, run->folder, make_control());
+      measure_served(servers, command.label, texts, count, options, run->folder, make_control(run->folder));
   if (!cost) return ended(cost.error(), eval);
   if (cost->over_budget > 0) {
     fmt::print(stderr, "{} of {} prompts were longer than asked, by the servers' count\n", cost->over_budget,

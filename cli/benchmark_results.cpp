@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/benchmark.h"
+#include "cli/run_charts.h"
 #include "cli/table.h"
 #include "mrrope/statistics.h"
 #include "mrrope/units.h"
@@ -58,7 +59,15 @@ int print_scores(const EvalOptions& options, const RunFolder& run, std::span<con
     table.add(cells);
   }
   fmt::print("{}Percent right ± standard error by length; up to {} samples each\n", table.text(), n);
-  if (!options.output.empty()) fmt::print("next      mrrope compare {}\n", options.output);
+  std::vector<Record> shown;  // a folder may hold more than was asked for now
+  for (const Record& r : run.records()) {
+    if (r.answer && std::find(tasks.begin(), tasks.end(), r.task) != tasks.end() &&
+        std::find(lengths.begin(), lengths.end(), r.answer->length) != lengths.end()) {
+      shown.push_back(r);
+    }
+  }
+  fmt::print("{}", needle_chart(shown, run.info()));
+  print_next(options);
   return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/compare.h"
+#include "cli/run_charts.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "mrrope/mrrope.h"
@@ -17,27 +18,12 @@
 
 namespace mrrope::cli {
 
-std::string PlanName::text() const { return method == "none" ? method : fmt::format("{} x{:g}", method, factor); }
-
 Result<PlanName> baseline_of(const CompareOptions& options, const std::vector<PlanName>& plans) {
   if (plans.size() < 2) {
     return Error{ErrorCode::invalid_argument,
                  "there is only one method to look at; measure another into the same folder", options.runs.front()};
   }
-  const std::string wanted = options.baseline.empty() ? "yarn" : options.baseline;
-  for (const PlanName& plan : plans) {
-    if (plan.method == wanted || plan.text() == wanted) return plan;
-  }
-  if (!options.baseline.empty()) {
-    std::string names;
-    for (const PlanName& plan : plans) names += (names.empty() ? "" : ", ") + plan.text();
-    return Error{ErrorCode::invalid_argument, fmt::format("no records of \"{}\" (there are: {})", wanted, names),
-                 "--baseline"};
-  }
-  for (const PlanName& plan : plans) {
-    if (plan.method == "none") return plan;
-  }
-  return plans.front();
+  return choose_baseline(plans, options.baseline);
 }
 
 namespace {
@@ -46,12 +32,14 @@ using base::Json;
 
 int run_compare(const CompareOptions& options) {
   std::vector<Record> records;
+  RunInfo info;  // of the last; they are of one model
   for (const std::string& path : options.runs) {
     const Result<RunFolder> run = RunFolder::read(path);
     if (!run) return fail(run.error());
     records.insert(records.end(), run->records().begin(), run->records().end());
+    info = run->info();
   }
-  if (!records.empty() && records.front().answer) return print_score_comparison(options, records);
+  if (!records.empty() && records.front().answer) return print_score_comparison(options, records, info);
   std::vector<PlanName> plans;
   std::vector<std::int64_t> lengths;
   for (const PplRow& row : ppl_table(records)) {
@@ -107,6 +95,7 @@ int run_compare(const CompareOptions& options) {
   fmt::print("{}* 1 lies outside the 95 % interval; paired over {} document{}{}\n\n{}", table.text(), documents,
              documents == 1 ? "" : "s",
              documents == 1 ? " and its stretches of 256 tokens: a verdict about this text only" : "", sentences);
+  fmt::print("{}", loss_chart(records, info));
   return 0;
 }
 

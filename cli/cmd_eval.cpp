@@ -88,7 +88,7 @@ int run_ppl(const PplCommand& options, const std::vector<std::string>& command) 
                                   document.name, document.tokens.size(), longest);
                      }
                      return measure_ppl(session.model, context, documents, candidates, ppl, session.run,
-                                        make_control());
+                                        make_control(session.run));
                    }});
 }
 
@@ -108,7 +108,7 @@ int run_gap(const GapCommand& options, const std::vector<std::string>& command) 
                    .measure = [&](Session& session, LlamaContext& context, const Documents& documents,
                                   const Candidates& candidates) {
                      return measure_gap(session.model, context, documents, candidates, gap, session.run,
-                                        make_control());
+                                        make_control(session.run));
                    }});
 }
 

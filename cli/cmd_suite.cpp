@@ -108,7 +108,7 @@ int print_suite(const EvalOptions& options, const RunFolder& run, std::span<cons
       "{}Mean percent right ± standard error over {} tasks with up to {} samples each. Good to: the\n"
       "longest length above RULER's 85.6 %; surely: with its 95 % lower bound\n",
       table.text(), means.empty() ? 0 : means.front().tasks, samples);
-  if (!options.output.empty()) fmt::print("next      mrrope compare {}\n", options.output);
+  print_next(options);
   return 0;
 }
 
@@ -137,8 +137,8 @@ int run_suite(const SuiteCommand& suite, const std::vector<std::string>& words) 
   fmt::print(stderr, "{} samples of {} tasks at {} lengths under {} methods: about {:.0f} minutes\n", options.samples,
              options.tasks.size(), options.lengths.size(), candidates->size(),
              std::ceil(static_cast<double>(options.samples) * per_sample / 60));
-  const Result<BenchmarkCost> cost =
-      measure_answers(session->model, *context, prepared->texts, *candidates, options, session->run, make_control());
+  const Result<BenchmarkCost> cost = measure_answers(session->model, *context, prepared->texts, *candidates, options,
+                                                     session->run, make_control(session->run));
   if (!cost) return ended(cost.error(), command.eval);
   return print_suite(command.eval, session->run, *candidates, options.lengths);
 }

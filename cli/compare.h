@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mrrope/records.h"
+#include "mrrope/statistics.h"
 
 namespace mrrope::cli {
 
@@ -18,17 +19,9 @@ struct CompareOptions {
   bool json = false;
 };
 
-struct PlanName {
-  std::string method;
-  double factor = 1;
-  bool operator==(const PlanName&) const = default;
-  [[nodiscard]] std::string text() const;  // "mrrope-pro x4"
-};
-
-// Without a wish: the deployed YaRN, which most people have; else the file as it is; else the first. An error if there
-// is nothing to compare it with.
+// choose_baseline(), and an error if there is nothing to compare it with.
 Result<PlanName> baseline_of(const CompareOptions& options, const std::vector<PlanName>& plans);
 
-int print_score_comparison(const CompareOptions& options, const std::vector<Record>& records);
+int print_score_comparison(const CompareOptions& options, const std::vector<Record>& records, const RunInfo& info);
 
 }  // namespace mrrope::cli

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/compare.h"
+#include "cli/run_charts.h"
 #include "cli/table.h"
 #include "mrrope/mrrope.h"
 #include "mrrope/statistics.h"
@@ -86,7 +87,7 @@ Json to_json(const MeanScoreRow& m) {
 
 }  // namespace
 
-int print_score_comparison(const CompareOptions& options, const std::vector<Record>& records) {
+int print_score_comparison(const CompareOptions& options, const std::vector<Record>& records, const RunInfo& info) {
   const std::vector<ScoreRow> rows = score_table(records);
   const std::vector<MeanScoreRow> means = mean_scores(rows);
   const Scope scope = scope_of(rows);
@@ -124,6 +125,7 @@ int print_score_comparison(const CompareOptions& options, const std::vector<Reco
   }
   fmt::print("{}\n{}* a difference; paired over {} sample{}, 95 % intervals\n", mean_table(scope, means), table.text(),
              samples, samples == 1 ? "" : "s");
+  fmt::print("{}", needle_chart(records, info));
   return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/progress.h"
 #include "cli/terminal.h"
 #include "mrrope/version.h"
 
@@ -208,7 +209,7 @@ Result<Session> start_session(const EvalOptions& options, const std::string& tas
   return Session{*std::move(model), std::move(run->folder), std::move(run->temporary)};
 }
 
-Control make_control() {
+Control make_control(const RunFolder& run) {
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   (void)::sigaction(SIGINT, &action, nullptr);
@@ -216,13 +217,10 @@ Control make_control() {
   Control control{.progress = nullptr, .cancel = &interrupted};
   if (::isatty(STDERR_FILENO) == 0) return control;
   const auto start = std::chrono::steady_clock::now();
-  control.progress = [start](const Progress& p) {
+  control.progress = [start, &run, best = BestSoFar(), seen = std::size_t{0}](const Progress& p) mutable {
+    for (; seen < run.records().size(); ++seen) best.add(run.records()[seen]);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const double rate = seconds > 0 ? static_cast<double>(p.tokens) / seconds : 0;
-    // Later tokens of a pass cost more than earlier ones: the estimate is a little early
-    const double left = rate > 0 ? static_cast<double>(p.tokens_total - p.tokens) / rate : 0;
-    fmt::print(stderr, "\r\033[K{}/{}  {:.0f} tokens/s  {}:{:02d} left  {}", p.item, p.items, rate,
-               static_cast<int>(left) / 60, static_cast<int>(left) % 60, p.what);
+    fmt::print(stderr, "\r\033[K{}", progress_line(p, seconds, best.text(), terminal().width));
     if (p.tokens >= p.tokens_total) fmt::print(stderr, "\r\033[K");
   };
   return control;

@@ -61,13 +61,16 @@ struct Session {
 Result<Session> start_session(const EvalOptions& options, const std::string& task,
                               const std::vector<std::string>& command);
 
-// Ctrl-C asks the measurement to stop; a second one ends the process. A line on a terminal shows how far it is.
-Control make_control();
+// Ctrl-C asks the measurement to stop; a second one ends the process. A line on a terminal shows how far it is; without
+// a terminal there is none. Domain: the run lives as long as the measurement.
+Control make_control(const RunFolder& run);
 // The exit status of a measurement that ended with an error: 130 if it was interrupted.
 int ended(const Error& error, const EvalOptions& options);
 
 // {"schema": "mrrope.eval/1", …, "results": []}
 base::Json report_head(const RunInfo& info);
+// What to do with a folder that was kept, if one was.
+void print_next(const EvalOptions& options);
 // That with results, or a table.
 int print_results(const EvalOptions& options, const RunFolder& run, std::span<const Candidate> candidates,
                   std::span<const std::int64_t> lengths);

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "cli/eval.h"
+#include "cli/run_charts.h"
 #include "cli/table.h"
 #include "mrrope/mrrope.h"
 #include "mrrope/statistics.h"
@@ -44,6 +45,11 @@ base::Json report_head(const RunInfo& info) {
   return Json{{"schema", "mrrope.eval/1"},     {"task", info.task},     {"model", info.model},
               {"model_hash", info.model_hash}, {"engine", info.engine}, {"version", info.version},
               {"results", Json::array()}};
+}
+
+void print_next(const EvalOptions& options) {
+  if (options.output.empty()) return;
+  fmt::print("next      mrrope compare {0}\n          mrrope report {0} -o page.html\n", options.output);
 }
 
 int print_results(const EvalOptions& options, const RunFolder& run, std::span<const Candidate> candidates,
@@ -86,7 +92,8 @@ int print_results(const EvalOptions& options, const RunFolder& run, std::span<co
   fmt::print("{} of {}, {} document{}\n",
              gap ? "Perplexity of the last segment by distance" : "Perplexity of the first N tokens", run.info().model,
              documents, documents == 1 ? "" : "s");
-  if (!options.output.empty()) fmt::print("next      mrrope compare {}\n", options.output);
+  if (!gap) fmt::print("{}", loss_chart(records, run.info()));
+  print_next(options);
   return 0;
 }
 

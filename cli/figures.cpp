@@ -7,45 +7,11 @@
 #include <cmath>
 #include <utility>
 
+#include "report/curves.h"
+
 namespace mrrope::cli {
 
-namespace {
-
-// `points` whole distances from `first` to `last`, evenly.
-std::vector<double> grid(double first, double last, std::size_t points) {
-  std::vector<double> x;
-  for (std::size_t i = 0; i < points; ++i) {
-    const double value = std::round(first + (last - first) * static_cast<double>(i) /
-                                                static_cast<double>(std::max<std::size_t>(1, points - 1)));
-    if (x.empty() || value > x.back()) x.push_back(value);
-  }
-  return x;
-}
-
-// Mean of curve[m - half, m + half - 1], as far as the curve goes; curve[0] is distance 1.
-std::vector<double> smooth(const std::vector<double>& curve, const std::vector<double>& at) {
-  constexpr std::int64_t half = 256;
-  std::vector<double> prefix(curve.size() + 1, 0);
-  for (std::size_t i = 0; i < curve.size(); ++i) prefix[i + 1] = prefix[i] + curve[i];
-  std::vector<double> out;
-  for (const double m : at) {
-    const auto last = static_cast<std::int64_t>(curve.size());
-    const auto from = std::clamp<std::int64_t>(static_cast<std::int64_t>(m) - half - 1, 0, last);
-    const auto to = std::clamp<std::int64_t>(static_cast<std::int64_t>(m) + half - 1, from + 1, last);
-    out.push_back((prefix[static_cast<std::size_t>(to)] - prefix[static_cast<std::size_t>(from)]) /
-                  static_cast<double>(to - from));
-  }
-  return out;
-}
-
-std::vector<double> pick(const std::vector<double>& curve, const std::vector<double>& at) {
-  std::vector<double> out;
-  out.reserve(at.size());
-  for (const double m : at) out.push_back(curve[static_cast<std::size_t>(m) - 1]);
-  return out;
-}
-
-}  // namespace
+using report::grid;
 
 Figure scale_figure(const std::vector<Plan>& plans) {
   Figure figure{.name = "scale",
@@ -59,8 +25,7 @@ Figure scale_figure(const std::vector<Plan>& plans) {
 }
 
 Figure bound_figure(const std::vector<Plan>& plans, std::size_t points) {
-  constexpr std::int64_t longest = std::int64_t{1} << 22;  // 32 MB a curve
-  const std::int64_t limit = std::min(longest, 2 * plans[0].context_target);
+  const std::int64_t limit = std::min(report::kLongestBound, 2 * plans[0].context_target);
   Figure figure{.name = "bound",
                 .caption = "B(m): where it falls to 0, similar tokens no longer attract each other",
                 .x_label = "distance",
@@ -70,13 +35,13 @@ Figure bound_figure(const std::vector<Plan>& plans, std::size_t points) {
     const GroupPlan& group = plan.groups[0];
     const std::string name = spell(plan.method);
     const std::vector<double> whole = bound_curve(group.inv_freq, limit + 256);
-    figure.series.push_back({name, pick(whole, figure.x)});
-    figure.series.push_back({name + " smoothed", smooth(whole, figure.x)});
+    figure.series.push_back({name, report::picked(whole, figure.x)});
+    figure.series.push_back({name + " smoothed", report::smoothed(whole, figure.x)});
     const auto n = group.inv_freq.size();
     const auto low = std::min(n, static_cast<std::size_t>(std::ceil(group.band.low)));
     const auto high = std::clamp(static_cast<std::size_t>(std::ceil(group.band.high)), low, n);
     const std::span band(group.inv_freq.begin() + static_cast<std::ptrdiff_t>(low), high - low);
-    figure.series.push_back({name + " band", pick(bound_curve(band, limit), figure.x)});
+    figure.series.push_back({name + " band", report::picked(bound_curve(band, limit), figure.x)});
   }
   return figure;
 }

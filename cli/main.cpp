@@ -27,12 +27,13 @@ constexpr const char* kDescription =
     "\n"
     "Instead of a .gguf: a Hugging Face folder, or --spec dim=128,base=1e4,ctx=4k.\n";
 
-// Measuring lives in a program of its own beside this one, so that everything else starts without llama.cpp.
-int run_eval(char** arguments) {
+// Measuring lives in a program of its own beside this one, so that everything else starts without llama.cpp. `argv`: its
+// words, beginning with a name.
+int run_eval(char** argv) {
   std::error_code status;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", status);
   const std::string program = (self.parent_path() / "mrrope-eval").string();
-  ::execv(program.c_str(), arguments);
+  ::execv(program.c_str(), argv);
   print_error(errno == ENOENT ? "this mrrope was built without llama.cpp, or mrrope-eval is not beside it"
                               : "mrrope-eval could not be started",
               "tools/llama_cpp builds llama.cpp; then cmake --preset release && cmake --build --preset release");
@@ -40,10 +41,15 @@ int run_eval(char** arguments) {
 }
 
 int run(int argc, char** argv) {
-  const std::vector<std::string_view> words(argv + 1, argv + argc);
-  const bool attention = std::find(words.begin(), words.end(), "--attention") != words.end();
-  if (!words.empty() && words[0] == "eval") return run_eval(argv + 1);
-  if (!words.empty() && words[0] == "analyze" && attention) return run_eval(argv);
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  if (first == "eval") return run_eval(argv + 1);
+  const bool attention = std::find(argv, argv + argc, std::string_view("--attention")) != argv + argc;
+  if (first == "analyze" && attention) return run_eval(argv);
+  if (first == "complete" && argc > 3 && std::string_view(argv[2]) == "eval") {
+    argv[2] = argv[1];  // "mrrope complete eval ppl …" is "mrrope-eval complete ppl …"
+    argv[1] = argv[0];
+    return run_eval(argv + 1);
+  }
   CLI::App program(kDescription, "mrrope");
   Action action;
   add_inspect(program, action);
@@ -54,6 +60,7 @@ int run(int argc, char** argv) {
   add_analyze(program, action);
   program.add_subcommand("eval", "measure plans on a real model and text");
   add_compare(program, action);
+  add_report(program, action);
   add_merge(program, action);
   add_export(program, action);
   add_methods(program, action);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/completion.h"
 #include "cli/terminal.h"
 #include "mrrope/version.h"
 
@@ -89,6 +90,7 @@ int run_program(CLI::App& program, Action& action, int argc, char** argv) {
     fmt::print("{}", program.help());
     return 2;
   }
+  if (const std::optional<int> status = answer_shell(program, {argv + 1, argv + argc})) return *status;
   const std::string_view first = argv[1];
   if (!first.starts_with('-') && std::find(names.begin(), names.end(), first) == names.end()) {
     return unknown_command(names, first);

@@ -24,6 +24,18 @@
 
 namespace mrrope {
 
+// A plan as records name it.
+struct PlanName {
+  std::string method;
+  double factor = 1;
+  bool operator==(const PlanName&) const = default;
+  [[nodiscard]] std::string text() const;  // "mrrope-pro x4"; "none" has no factor
+};
+
+// What the others are compared with. Without a wish ("" or a method, with or without its factor): the deployed YaRN,
+// which most people have; else the file as it is; else the first. Domain: plans is not empty. Error: no such plan.
+Result<PlanName> choose_baseline(std::span<const PlanName> plans, std::string_view wanted = {});
+
 struct Estimate {
   double mean = 0;
   double stderr_mean = 0;  // 0 for a single value
@@ -124,6 +136,13 @@ struct ScoreComparison {
 // fixed seed) from 6 to 1000 of them; Student's t below, and above, where both agree.
 ScoreComparison compare_scores(std::span<const Record> records, std::string_view method_a, double factor_a,
                                std::string_view method_b, double factor_b, std::string_view task, std::int64_t length);
+
+// The same for scores that were paired already; task and length are left as they are. For runs too large to be kept.
+struct ScorePair {
+  double a = 0;
+  double b = 0;
+};
+ScoreComparison compare_scores(std::span<const ScorePair> pairs);
 
 // ---- Shared --------------------------------------------------------------------------------------------------------
 

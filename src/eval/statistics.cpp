@@ -80,6 +80,26 @@ std::vector<double> ranks(std::span<const double> values) {
 
 }  // namespace
 
+std::string PlanName::text() const { return method == "none" ? method : fmt::format("{} x{:g}", method, factor); }
+
+Result<PlanName> choose_baseline(std::span<const PlanName> plans, std::string_view wanted) {
+  std::string names;
+  for (const PlanName& plan : plans) {
+    if (plan.method == wanted || plan.text() == wanted) return plan;
+    names += (names.empty() ? "" : ", ") + plan.text();
+  }
+  if (!wanted.empty()) {
+    return Error{ErrorCode::invalid_argument, fmt::format("no records of \"{}\" (there are: {})", wanted, names),
+                 "--baseline"};
+  }
+  for (const std::string_view usual : {"yarn", "none"}) {
+    for (const PlanName& plan : plans) {
+      if (plan.method == usual) return plan;
+    }
+  }
+  return plans.front();
+}
+
 double rank_correlation(std::span<const double> a, std::span<const double> b) {
   const std::vector<double> x = ranks(a);
   const std::vector<double> y = ranks(b);

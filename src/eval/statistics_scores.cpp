@@ -143,7 +143,6 @@ EffectiveLength effective_length(std::span<const MeanScoreRow> rows, std::string
 
 ScoreComparison compare_scores(std::span<const Record> records, std::string_view method_a, double factor_a,
                                std::string_view method_b, double factor_b, std::string_view task, std::int64_t length) {
-  ScoreComparison out{.task = std::string(task), .length = length};
   // The score of a, then of a and b, by sample. A sample measured twice counts once, as it was first.
   struct Pair {
     const Record* a = nullptr;
@@ -159,12 +158,21 @@ ScoreComparison compare_scores(std::span<const Record> records, std::string_view
     if (is_a && pair.a == nullptr) pair.a = &r;
     if (is_b && pair.b == nullptr) pair.b = &r;
   }
+  std::vector<ScorePair> scores;
+  for (const auto& [sample, pair] : pairs) {
+    if (pair.a != nullptr && pair.b != nullptr) scores.push_back({pair.a->answer->score, pair.b->answer->score});
+  }
+  ScoreComparison out = compare_scores(scores);
+  out.task = task;
+  out.length = length;
+  return out;
+}
+
+ScoreComparison compare_scores(std::span<const ScorePair> pairs) {
+  ScoreComparison out;
   std::vector<double> differences;
   bool binary = true;
-  for (const auto& [sample, pair] : pairs) {
-    if (pair.a == nullptr || pair.b == nullptr) continue;
-    const double a = pair.a->answer->score;
-    const double b = pair.b->answer->score;
+  for (const auto& [a, b] : pairs) {
     binary = binary && (a == 0 || a == 1) && (b == 0 || b == 1);
     if (a > b) ++out.a_better;
     if (b > a) ++out.b_better;

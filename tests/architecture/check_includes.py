@@ -39,6 +39,7 @@ PUBLIC_ROOM = {
     "runtime.h": "runtime", "servers.h": "runtime",
     "attention.h": "eval", "benchmarks.h": "eval", "export.h": "eval", "merge.h": "eval", "perplexity.h": "eval", "records.h": "eval",
     "scoring.h": "eval", "statistics.h": "eval", "task_files.h": "eval", "tasks.h": "eval",
+    "report.h": "report",
     "mrrope.h": "cli",
 }
 

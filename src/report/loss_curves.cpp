@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "report/loss_curves.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "report/runs.h"
+
+namespace mrrope::report {
+
+namespace {
+
+constexpr std::size_t kFewest = 4;
+
+// A mean over other texts for each plan would compare texts.
+std::set<std::string> common_documents(std::span<const Record> records, std::size_t plans, std::size_t stretches) {
+  std::map<std::string, std::size_t> seen;
+  for (const Record& r : records) {
+    if (r.bucket_nll.size() >= stretches) ++seen[r.document_hash];
+  }
+  std::set<std::string> common;
+  for (const auto& [hash, count] : seen) {
+    if (count >= plans) common.insert(hash);
+  }
+  return common;
+}
+
+}  // namespace
+
+std::optional<LossCurves> loss_curves(std::span<const Record> records, std::size_t points) {
+  LossCurves out{.plans = plans_of(records)};
+  std::size_t stretches = 0;
+  const std::int64_t bucket = records.empty() ? 0 : records.front().bucket;
+  for (const Record& r : records) {
+    if (bucket <= 0 || r.bucket != bucket || r.points.empty()) return std::nullopt;
+    const auto whole = static_cast<std::size_t>(r.points.back().length / bucket);
+    stretches = std::max(stretches, std::min(r.bucket_nll.size(), whole));
+  }
+  const std::set<std::string> documents = common_documents(records, out.plans.size(), stretches);
+  if (stretches < kFewest || documents.empty()) return std::nullopt;
+  out.documents = documents.size();
+  const std::size_t step = (stretches + points - 1) / points;
+  out.stretch = static_cast<std::int64_t>(step) * bucket;
+  for (std::size_t to = step; to < stretches + step; to += step) {
+    out.ends.push_back(static_cast<std::int64_t>(std::min(to, stretches)) * bucket);
+  }
+  for (const PlanName& plan : out.plans) {
+    std::vector<double>& curve = out.nll.emplace_back(out.ends.size(), 0);
+    std::vector<double> tokens(out.ends.size(), 0);
+    for (const Record& r : records) {
+      if (PlanName{r.method, r.factor} != plan || !documents.contains(r.document_hash)) continue;
+      for (std::size_t b = 0; b < std::min(stretches, r.bucket_nll.size()); ++b) {
+        curve[b / step] += r.bucket_nll[b];
+        tokens[b / step] += static_cast<double>(b == 0 ? bucket - 1 : bucket);  // the first token is not predicted
+      }
+    }
+    for (std::size_t i = 0; i < curve.size(); ++i) curve[i] /= tokens[i];
+  }
+  return out;
+}
+
+}  // namespace mrrope::report

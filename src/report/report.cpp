@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "mrrope/report.h"
+
+#include <fmt/format.h>
+
+#include "mrrope/units.h"
+#include "report/page.h"
+#include "report/runs.h"
+#include "report/sections.h"
+
+namespace mrrope {
+
+namespace {
+
+using namespace report;
+
+std::vector<std::string> facts_of(const Runs& runs, const std::vector<PlanName>& plans) {
+  std::vector<std::string> facts;
+  if (!runs.sources.empty() && !runs.sources.front().info.architecture.empty()) {
+    facts.push_back(runs.sources.front().info.architecture);
+  }
+  if (runs.context_trained() > 0) facts.push_back(fmt::format("trained for {} tokens", runs.context_trained()));
+  facts.push_back(fmt::format("{} plan{}", plans.size(), plans.size() == 1 ? "" : "s"));
+  if (runs.records > 0) facts.push_back(fmt::format("{} records", runs.records));
+  if (!runs.sources.empty() && !runs.sources.front().info.engine.empty())
+    facts.push_back(runs.sources.front().info.engine);
+  return facts;
+}
+
+std::string title_of(const Runs& runs) {
+  if (!runs.sources.empty()) return runs.sources.front().info.model;
+  const Plan& plan = runs.plans.front();
+  return !plan.spec.name.empty() ? plan.spec.name : !plan.source.empty() ? plan.source : "a plan";
+}
+
+}  // namespace
+
+Result<Report> make_report(std::span<const std::string> paths, const ReportOptions& options) {
+  const Result<Runs> runs = read_runs(paths);
+  if (!runs) return runs.error();
+  const std::vector<PlanName> plans = plans_of(*runs);
+  if (!options.baseline.empty()) {
+    if (const Result<PlanName> known = choose_baseline(plans, options.baseline); !known) return known.error();
+  }
+  const Context context{*runs, Look(plans), options.baseline};
+
+  Page page{.title = title_of(*runs), .facts = facts_of(*runs, plans), .verdict = {}, .sections = {}};
+  for (const auto& verdict : {score_verdict, ppl_verdict}) {
+    for (std::string& sentence : verdict(context)) page.verdict.push_back(std::move(sentence));
+  }
+  for (const auto& section : {ppl_section, gap_section, score_section, band_section, plan_section}) {
+    if (auto made = section(context)) page.sections.push_back(*std::move(made));
+  }
+  page.sections.push_back(provenance_section(context));
+
+  Report out{
+      .html = html_of(page), .verdict = page.verdict, .pictures = {}, .records = runs->records, .torn = runs->torn};
+  for (const Section& section : page.sections) {
+    for (const Figure& figure : section.figures) {
+      if (figure.spec.is_null()) continue;
+      out.pictures.push_back({figure.name, figure.title, figure.conclusion + " " + figure.reading,
+                              base::write_json(figure.spec), csv_of(figure.data)});
+    }
+  }
+  return out;
+}
+
+bool report_draws() noexcept { return !assets().vega.empty(); }
+
+}  // namespace mrrope

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include "report/runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/file.h"
+#include "eval/run_files.h"
+
+namespace mrrope::report {
+
+namespace {
+
+constexpr std::uint64_t kMaxPlanFile = std::uint64_t{16} << 20;
+
+std::uint64_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
+
+template <class T>
+std::size_t place_of(std::vector<T>& list, const T& thing) {
+  const auto found = std::find(list.begin(), list.end(), thing);
+  if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
+  list.push_back(thing);
+  return list.size() - 1;
+}
+
+class Reader {
+ public:
+  std::optional<Error> folder(const std::string& path) {
+    const Result<RunInfo> info = eval::read_run_info(path);
+    if (!info) return info.error();
+    if (!runs_.sources.empty() && info->model_hash != runs_.sources.front().info.model_hash) {
+      const RunSource& first = runs_.sources.front();
+      return Error{ErrorCode::inconsistent,
+                   fmt::format("holds {} of {}, but {} holds {} of {}; one page is about one model", info->task,
+                               info->model, first.path, first.info.task, first.info.model),
+                   path};
+    }
+    runs_.sources.push_back({path, *info});
+    const Result<eval::RecordsEnd> end = eval::read_records(
+        path, [this](Record&& record, std::string_view /*line*/) { return take(std::move(record)); });
+    if (!end) return end.error();
+    if (end->torn) runs_.torn.push_back(path);
+    return std::nullopt;
+  }
+
+  std::optional<Error> plan(const std::string& path) {
+    const Result<std::string> text = base::read_file(path, kMaxPlanFile);
+    if (!text) return text.error();
+    Result<Plan> plan = plan_from_json(*text);
+    if (!plan) return Error{plan.error().code, to_string(plan.error()), path};
+    runs_.plans.push_back(*std::move(plan));
+    return std::nullopt;
+  }
+
+  Runs finish() && { return std::move(runs_); }
+
+ private:
+  std::optional<Error> take(Record&& record) {
+    if (!seen_.insert(hash_of(record.key)).second) return std::nullopt;
+    return add_record(runs_, std::move(record));
+  }
+
+  Runs runs_;
+  std::unordered_set<std::uint64_t> seen_;
+};
+
+}  // namespace
+
+std::optional<Error> add_record(Runs& runs, Record record) {
+  ++runs.records;
+  ++runs.sources.back().records;
+  if (!record.answer) {
+    (record.task == "gap" ? runs.gaps : runs.passes).push_back(std::move(record));
+    return std::nullopt;
+  }
+  const std::size_t task = place_of(runs.tasks, record.task);
+  const std::size_t plan = place_of(runs.scored_plans, PlanName{record.method, record.factor});
+  if (std::max(task, plan) > std::numeric_limits<std::uint16_t>::max()) {
+    return Error{ErrorCode::unsupported, "more than 65536 tasks or plans in one page", runs.sources.back().path};
+  }
+  const Record::Answer& answer = *record.answer;
+  if (plan == runs.rotations.size()) runs.rotations.push_back(answer.rotation);
+  if (runs.rotations[plan] != answer.rotation) runs.rotations[plan].clear();
+  runs.scores.push_back({.sample = hash_of(record.document_hash),
+                         .length = answer.length,
+                         .score = answer.score,
+                         .depth = static_cast<float>(answer.depth),
+                         .task = static_cast<std::uint16_t>(task),
+                         .plan = static_cast<std::uint16_t>(plan),
+                         .cut = answer.finish == "length",
+                         .empty = answer.text.find_first_not_of(" \t\r\n") == std::string::npos});
+  return std::nullopt;
+}
+
+std::int64_t Runs::context_trained() const {
+  for (const RunSource& source : sources) {
+    if (source.info.context_trained > 0) return source.info.context_trained;
+  }
+  return plans.empty() ? 0 : plans.front().spec.context_trained;
+}
+
+Result<Runs> read_runs(std::span<const std::string> paths) {
+  Reader reader;
+  for (const std::string& path : paths) {
+    std::error_code status;
+    if (auto error = std::filesystem::is_directory(path, status) ? reader.folder(path) : reader.plan(path)) {
+      return *error;
+    }
+  }
+  Runs runs = std::move(reader).finish();
+  if (runs.records == 0 && runs.plans.empty()) {
+    return Error{ErrorCode::invalid_argument, "no records yet; mrrope eval … -o FOLDER writes some",
+                 paths.empty() ? "" : paths.front()};
+  }
+  return runs;
+}
+
+std::vector<PlanName> plans_of(std::span<const Record> records) {
+  std::vector<PlanName> plans;
+  for (const Record& record : records) place_of(plans, PlanName{record.method, record.factor});
+  return plans;
+}
+
+std::vector<PlanName> plans_of(const Runs& runs) {
+  std::vector<PlanName> plans = plans_of(runs.passes);
+  for (const PlanName& plan : plans_of(runs.gaps)) place_of(plans, plan);
+  for (const PlanName& plan : runs.scored_plans) place_of(plans, plan);
+  for (const Plan& plan : runs.plans) place_of(plans, PlanName{spell(plan.method), plan.factor});
+  return plans;
+}
+
+std::vector<ScoreRow> score_rows(const Runs& runs) {
+  struct Group {
+    std::vector<double> scores;
+    std::size_t cut = 0;
+    std::size_t empty = 0;
+  };
+  std::map<std::tuple<std::uint16_t, std::uint16_t, std::int64_t>, Group> groups;
+  for (const Score& s : runs.scores) {
+    Group& group = groups[{s.task, s.plan, s.length}];
+    group.scores.push_back(s.score);
+    group.cut += s.cut ? 1 : 0;
+    group.empty += s.empty ? 1 : 0;
+  }
+  std::vector<ScoreRow> rows;
+  for (const auto& [place, group] : groups) {
+    const auto& [task, plan, length] = place;
+    const Estimate e = estimate(group.scores);
+    const auto n = static_cast<double>(e.n);
+    rows.push_back({.task = runs.tasks[task],
+                    .method = runs.scored_plans[plan].method,
+                    .factor = runs.scored_plans[plan].factor,
+                    .length = length,
+                    .score = e.mean,
+                    .stderr_score = e.stderr_mean,
+                    .samples = e.n,
+                    .cut = static_cast<double>(group.cut) / n,
+                    .empty = static_cast<double>(group.empty) / n});
+  }
+  return rows;
+}
+
+ScoreComparison compare_plans(const Runs& runs, const PlanName& a, const PlanName& b, std::int64_t length) {
+  const auto index = [&](const PlanName& plan) {
+    return std::find(runs.scored_plans.begin(), runs.scored_plans.end(), plan) - runs.scored_plans.begin();
+  };
+  const auto plan_a = index(a);
+  const auto plan_b = index(b);
+  // A sample is known by its task and its prompt; one that was measured twice counts as it was first
+  std::unordered_map<std::uint64_t, double> of_a;
+  const auto sample = [](const Score& s) { return s.sample * 31 + s.task; };
+  for (const Score& s : runs.scores) {
+    if (s.plan == plan_a && s.length == length) of_a.emplace(sample(s), s.score);
+  }
+  std::vector<ScorePair> pairs;
+  for (const Score& s : runs.scores) {
+    if (s.plan != plan_b || s.length != length) continue;
+    const auto found = of_a.find(sample(s));
+    if (found == of_a.end()) continue;
+    pairs.push_back({found->second, s.score});
+    of_a.erase(found);
+  }
+  ScoreComparison out = compare_scores(pairs);
+  out.length = length;
+  return out;
+}
+
+}  // namespace mrrope::report

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything a page is made from: run folders and plan files, read once and brought to what pictures need.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mrrope/catalogue.h"
+#include "mrrope/plan.h"
+#include "mrrope/records.h"
+#include "mrrope/statistics.h"
+
+namespace mrrope::report {
+
+// An answer without its text. 40 bytes; there may be a million.
+struct Score {
+  std::uint64_t sample =
+      0;  // hash of the prompt's hash: two of a million are mistaken for each other once in 10^7 runs
+  std::int64_t length = 0;
+  double score = 0;
+  float depth = -1;        // of the (first) needle, 0 … 1; negative: none
+  std::uint16_t task = 0;  // in Runs::tasks
+  std::uint16_t plan = 0;  // in Runs::scored_plans
+  bool cut = false;        // the budget of tokens ended it
+  bool empty = false;      // nothing visible in it
+};
+
+struct RunSource {
+  std::string path;
+  RunInfo info;
+  std::size_t records = 0;
+};
+
+struct Runs {
+  std::vector<RunSource> sources;
+  std::vector<Plan> plans;             // of plan files
+  std::vector<Record> passes;          // of ppl runs, whole
+  std::vector<Record> gaps;            // of gap runs, whole
+  std::vector<Score> scores;           // of all tasks with answers
+  std::vector<std::string> tasks;      // in the order of the records
+  std::vector<PlanName> scored_plans;  // the same
+  std::vector<std::string> rotations;  // rotation_hash() by scored plan; "" if its answers do not say, or disagree
+  std::size_t records = 0;
+  std::vector<std::string> torn;
+
+  [[nodiscard]] std::int64_t context_trained() const;  // 0: no run says it
+};
+
+// Into the last of `sources`. Error: more tasks or plans than 16 bits count.
+std::optional<Error> add_record(Runs& runs, Record record);
+
+Result<Runs> read_runs(std::span<const std::string> paths);
+
+// Plans of records, in their order.
+std::vector<PlanName> plans_of(std::span<const Record> records);
+// All plans of a page in one order, so that each keeps its colour: those of passes, of gaps, of scores.
+std::vector<PlanName> plans_of(const Runs& runs);
+
+// As score_table(), for what is left of the answers.
+std::vector<ScoreRow> score_rows(const Runs& runs);
+// As compare_scores() over all tasks.
+ScoreComparison compare_plans(const Runs& runs, const PlanName& a, const PlanName& b, std::int64_t length);
+
+}  // namespace mrrope::report

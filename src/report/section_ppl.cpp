@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+//
+// Perplexity against length, and in pairs against the baseline.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "mrrope/units.h"
+#include "report/sections.h"
+
+namespace mrrope::report {
+
+namespace {
+
+// What differs between ppl runs and gap runs.
+struct Kind {
+  std::string name;  // of files
+  std::string title;
+  std::string axis;
+  bool gap = false;
+};
+const Kind kPpl{"ppl", "Perplexity by length", "tokens of text"};
+const Kind kGap{"gap", "Perplexity by distance, without long texts", "added distance, tokens", true};
+
+std::vector<std::int64_t> lengths_of(const std::vector<PplRow>& rows) {
+  std::vector<std::int64_t> lengths;
+  for (const PplRow& row : rows) lengths.push_back(row.length);
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+const PplRow* row_at(const std::vector<PplRow>& rows, const PlanName& plan, std::int64_t length) {
+  for (const PplRow& row : rows) {
+    if (row.method == plan.method && row.factor == plan.factor && row.length == length) return &row;
+  }
+  return nullptr;
+}
+
+// 95 % of ppl, by its standard error in nats. Of two texts nothing is known: Student's t would be 12.7.
+struct Band {
+  double low = 0, high = 0;
+};
+std::optional<Band> band_of(const PplRow& row) {
+  if (row.documents == 2 || row.stderr_ppl == 0) return std::nullopt;
+  const double t = row.documents == 1 ? 1.96 : student_t95(row.documents - 1);
+  const double half = t * row.stderr_ppl / row.ppl;
+  return Band{row.ppl * std::exp(-half), row.ppl * std::exp(half)};
+}
+
+std::string texts_word(std::size_t n) { return fmt::format("{} text{}", n, n == 1 ? "" : "s"); }
+
+// The lowest at a length, and those the paired interval does not tell apart from it.
+struct Best {
+  PlanName plan;
+  const PplRow* row = nullptr;
+  std::vector<std::string> tied;
+};
+Best best_at(const std::vector<Record>& records, const std::vector<PplRow>& rows, const std::vector<PlanName>& plans,
+             std::int64_t length) {
+  Best best;
+  for (const PlanName& plan : plans) {
+    const PplRow* row = row_at(rows, plan, length);
+    if (row != nullptr && (best.row == nullptr || row->ppl < best.row->ppl)) best = {plan, row, {}};
+  }
+  for (const PlanName& plan : plans) {
+    if (plan == best.plan || row_at(rows, plan, length) == nullptr) continue;
+    const Comparison c = compare_ppl(records, plan.method, plan.factor, best.plan.method, best.plan.factor, length);
+    if (c.documents > 0 && !c.differs) best.tied.push_back(plan.text());
+  }
+  return best;
+}
+
+std::string best_sentence(const Best& best, std::int64_t length, std::size_t plans, const Kind& kind) {
+  const std::string at = (kind.gap ? "+" : "") + format_context(length);
+  if (plans == 1) return fmt::format("{} has perplexity {} at {}.", best.plan.text(), ppl_text(best.row->ppl), at);
+  std::string text =
+      fmt::format("{} has the lowest perplexity at {}: {}.", best.plan.text(), at, ppl_text(best.row->ppl));
+  if (!best.tied.empty()) {
+    text += fmt::format(" Paired over {}, {} {} not told apart from it.", texts_word(best.row->documents),
+                        listed(best.tied), best.tied.size() == 1 ? "is" : "are");
+  } else if (best.row->documents > 0) {
+    text += " Every other plan is higher, beyond the 95 % interval.";
+  }
+  return text;
+}
+
+Figure curve_figure(const Context& context, const std::vector<Record>& records, const Kind& kind) {
+  const std::vector<PplRow> rows = ppl_table(records);
+  const std::vector<PlanName> plans = plans_of(records);
+  const std::vector<std::int64_t> lengths = lengths_of(rows);
+  Figure figure{.name = kind.name, .title = kind.title};
+  figure.data.columns = {"plan", "length", "ppl", "low", "high", "stderr", "documents", "last_2k"};
+  figure.table.header = {"plan"};
+  for (const std::int64_t length : lengths)
+    figure.table.header.push_back((kind.gap ? "+" : "") + format_context(length));
+  std::size_t documents = 0;
+  for (const PlanName& plan : plans) {
+    std::vector<std::string> cells = {plan.text()};
+    for (const std::int64_t length : lengths) {
+      const PplRow* row = row_at(rows, plan, length);
+      if (row == nullptr) {
+        cells.emplace_back("-");
+        continue;
+      }
+      const std::optional<Band> band = band_of(*row);
+      figure.data.rows.push_back({plan.text(), length, row->ppl, band ? Cell(band->low) : Cell(),
+                                  band ? Cell(band->high) : Cell(), row->stderr_ppl,
+                                  static_cast<std::int64_t>(row->documents), row->last_ppl});
+      cells.push_back(fmt::format("{} ± {}", ppl_text(row->ppl), ppl_text(row->stderr_ppl)));
+      documents = std::max(documents, row->documents);
+    }
+    figure.table.rows.push_back(std::move(cells));
+  }
+
+  double low = rows.front().ppl;
+  double high = low;
+  for (const PplRow& row : rows) {
+    low = std::min(low, row.ppl);
+    high = std::max(high, row.ppl);
+  }
+  const bool log_scale = high > 4 * low;
+  const base::Json look = context.look.encodings(plans);
+  base::Json x = length_axis(lengths, kind.axis);
+  if (kind.gap) {  // begins at 0
+    x["scale"] = base::Json{{"nice", false}, {"padding", 12}};
+    x["axis"].erase("values");
+  }
+  const base::Json y_scale{{"type", log_scale ? "log" : "linear"},
+                           {"zero", false},
+                           {"nice", true},
+                           {"domain", {rounded(low * 0.97), rounded(high * 1.03)}}};
+  figure.conclusion = best_sentence(best_at(records, rows, plans, lengths.back()), lengths.back(), plans.size(), kind);
+  figure.reading = fmt::format(
+      "{} over {}; lower is better{}. {}",
+      kind.gap ? "Perplexity of the last segment" : "Perplexity of the first N tokens", texts_word(documents),
+      log_scale ? "; logarithmic" : "",
+      documents == 1   ? "Bands: 95 % by the spread within this one text."
+      : documents == 2 ? "Two texts are too few for bands."
+                       : "Bands: 95 % by the spread over texts, which differ more than plans do; the paired picture "
+                         "tells plans apart.");
+  figure.spec = make_spec(
+      R"({
+    "width": "container", "height": 300,
+    "layer": [
+      {"mark": {"type": "area", "opacity": 0.13, "clip": true, "tooltip": false},
+       "encoding": {"x": "@x", "y": {"field": "low", "type": "quantitative", "title": "perplexity", "scale": "@y"},
+                    "y2": {"field": "high"}, "color": "@colour"}},
+      {"mark": {"type": "line", "strokeWidth": 2},
+       "encoding": {"x": "@x", "y": {"field": "ppl", "type": "quantitative"}, "color": "@colour", "strokeDash": "@dash"}},
+      {"mark": {"type": "point", "size": 50, "filled": true, "tooltip": {"content": "data"}},
+       "encoding": {"x": "@x", "y": {"field": "ppl", "type": "quantitative"}, "color": "@colour", "shape": "@shape"}}
+    ]})",
+      figure.conclusion, figure.data,
+      {{"x", x}, {"y", y_scale}, {"colour", look["colour"]}, {"dash", look["dash"]}, {"shape", look["shape"]}});
+  if (!kind.gap) {
+    for (base::Json& layer : trained_layers(context.runs.context_trained(), lengths))
+      figure.spec["layer"].push_back(layer);
+  }
+  return figure;
+}
+
+std::optional<Figure> paired_figure(const Context& context, const std::vector<Record>& records, const Kind& kind) {
+  const std::vector<PlanName> plans = plans_of(records);
+  if (plans.size() < 2) return std::nullopt;
+  const std::vector<std::int64_t> lengths = lengths_of(ppl_table(records));
+  const PlanName base = baseline_of(context, plans);
+  Figure figure{.name = kind.name + "-paired", .title = "The same, text by text against " + base.text()};
+  figure.data.columns = {"plan", "length", "percent", "low", "high", "verdict", "documents"};
+  figure.table.header = {"against " + base.text()};
+  for (const std::int64_t length : lengths)
+    figure.table.header.push_back((kind.gap ? "+" : "") + format_context(length));
+  std::vector<PlanName> shown;
+  std::vector<std::string> sentences;
+  for (const PlanName& plan : plans) {
+    if (plan == base) continue;
+    shown.push_back(plan);
+    std::vector<std::string> cells = {plan.text()};
+    for (const std::int64_t length : lengths) {
+      const Comparison c = compare_ppl(records, plan.method, plan.factor, base.method, base.factor, length);
+      cells.push_back(c.documents == 0 ? "-" : c.verdict());
+      if (c.documents == 0) continue;
+      const auto percent = [](double ratio) { return std::isfinite(ratio) ? Cell(100 * (ratio - 1)) : Cell(); };
+      figure.data.rows.push_back({plan.text(), length, percent(c.ratio), percent(c.ratio_low), percent(c.ratio_high),
+                                  std::string(!c.differs    ? "no difference"
+                                              : c.ratio < 1 ? "lower"
+                                                            : "higher"),
+                                  static_cast<std::int64_t>(c.documents)});
+      if (length == lengths.back()) sentences.push_back(fmt::format("{} {}", plan.text(), c.verdict()));
+    }
+    figure.table.rows.push_back(std::move(cells));
+  }
+  if (figure.data.rows.empty()) return std::nullopt;
+  std::string all;
+  for (const std::string& sentence : sentences) all += (all.empty() ? "" : "; ") + sentence;
+  figure.conclusion =
+      fmt::format("At {}{} against {}: {}.", kind.gap ? "+" : "", format_context(lengths.back()), base.text(), all);
+  figure.reading =
+      "Difference of perplexity in percent, taken text by text, with 95 % intervals; below 0 is better. Filled: "
+      "0 lies outside the interval. The axis is compressed away from 0.";
+  const base::Json look = context.look.encodings(shown);
+  base::Json x = length_axis(lengths, kind.axis);
+  if (kind.gap) {
+    x["scale"] = base::Json{{"nice", false}, {"padding", 12}};
+    x["axis"].erase("values");
+  }
+  figure.spec = make_spec(R"({
+    "width": "container", "height": 260,
+    "layer": [
+      {"data": {"values": [{}]}, "mark": {"type": "rule", "color": "#808080"},
+       "encoding": {"y": {"datum": 0}}},
+      {"mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.7},
+       "encoding": {"x": "@x", "y": {"field": "low", "type": "quantitative", "title": "perplexity, % difference",
+                                     "scale": {"type": "symlog", "constant": 2},
+                                     "axis": {"values": [-50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000]}},
+                    "y2": {"field": "high"}, "color": "@colour"}},
+      {"mark": {"type": "line", "strokeWidth": 1.5},
+       "encoding": {"x": "@x", "y": {"field": "percent", "type": "quantitative"}, "color": "@colour", "strokeDash": "@dash"}},
+      {"mark": {"type": "point", "size": 60, "tooltip": {"content": "data"}},
+       "encoding": {"x": "@x", "y": {"field": "percent", "type": "quantitative"}, "color": "@colour", "shape": "@shape",
+                    "fill": "@colour",
+                    "fillOpacity": {"condition": {"test": "datum.verdict === 'no difference'", "value": 0}, "value": 1}}}
+    ]})",
+                          figure.conclusion, figure.data,
+                          {{"x", x}, {"colour", look["colour"]}, {"dash", look["dash"]}, {"shape", look["shape"]}});
+  return figure;
+}
+
+std::optional<Section> curve_section(const Context& context, const std::vector<Record>& records, const Kind& kind) {
+  if (ppl_table(records).empty()) return std::nullopt;
+  Section section{.name = kind.name, .title = kind.gap ? "Distance" : "Perplexity", .figures = {}};
+  section.figures.push_back(curve_figure(context, records, kind));
+  if (auto figure = paired_figure(context, records, kind)) section.figures.push_back(*std::move(figure));
+  return section;
+}
+
+}  // namespace
+
+PlanName baseline_of(const Context& context, const std::vector<PlanName>& plans) {
+  const Result<PlanName> wanted = choose_baseline(plans, context.baseline);
+  return wanted ? *wanted : *choose_baseline(plans);
+}
+
+std::optional<Section> ppl_section(const Context& context) {
+  std::optional<Section> section = curve_section(context, context.runs.passes, kPpl);
+  if (!section) return std::nullopt;
+  if (auto figure = position_figure(context)) section->figures.push_back(*std::move(figure));
+  if (auto figure = short_figure(context)) section->figures.push_back(*std::move(figure));
+  return section;
+}
+
+std::optional<Section> gap_section(const Context& context) { return curve_section(context, context.runs.gaps, kGap); }
+
+std::vector<std::string> ppl_verdict(const Context& context) {
+  const std::vector<Record>& records = context.runs.passes;
+  const std::vector<PplRow> rows = ppl_table(records);
+  if (rows.empty()) return {};
+  const std::vector<PlanName> plans = plans_of(records);
+  const std::vector<std::int64_t> lengths = lengths_of(rows);
+  std::vector<std::string> out;
+  out.push_back(best_sentence(best_at(records, rows, plans, lengths.back()), lengths.back(), plans.size(), kPpl));
+
+  // What happens to the file as it is
+  const std::int64_t trained = context.runs.context_trained();
+  const PlanName plain{"none", 1};
+  const PplRow* last = row_at(rows, plain, lengths.back());
+  const PplRow* within = nullptr;
+  for (const std::int64_t length : lengths) {
+    if (length <= trained && row_at(rows, plain, length) != nullptr) within = row_at(rows, plain, length);
+  }
+  if (last != nullptr && within != nullptr && last->length > trained) {
+    constexpr double kBroken = 1.1;  // texts alone change perplexity by a few percent between lengths
+    out.push_back(
+        last->ppl > kBroken * within->ppl
+            ? fmt::format("The file as it is (none) breaks beyond its trained {} tokens: {} at {}, after {} at {}.",
+                          format_context(trained), ppl_text(last->ppl), format_context(last->length),
+                          ppl_text(within->ppl), format_context(within->length))
+            : fmt::format("The file as it is (none) still holds at {}: {}, after {} at {}.",
+                          format_context(last->length), ppl_text(last->ppl), ppl_text(within->ppl),
+                          format_context(within->length)));
+  }
+  if (const auto cost = short_figure(context)) out.push_back(cost->conclusion);
+  return out;
+}
+
+}  // namespace mrrope::report

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+//
+// Where every number comes from: enough to repeat the measurement, and to see whether two pages speak of the same one.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "report/sections.h"
+
+namespace mrrope::report {
+
+namespace {
+
+// A line per fact, a column per run.
+Figure run_table(const Runs& runs) {
+  Figure figure{.name = "runs", .title = "Runs"};
+  figure.table.header = {""};
+  for (const RunSource& source : runs.sources) {
+    std::string name = source.path;
+    while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+    figure.table.header.push_back(std::filesystem::path(name).filename().string());
+  }
+  figure.table.left = figure.table.header.size();
+  const auto line = [&](const std::string& name, auto value) {
+    std::vector<std::string> cells = {name};
+    bool any = false;
+    for (const RunSource& source : runs.sources) {
+      cells.push_back(value(source));
+      any = any || !cells.back().empty();
+    }
+    if (any) figure.table.rows.push_back(std::move(cells));
+  };
+  line("task", [](const RunSource& s) { return s.info.task; });
+  line("model", [](const RunSource& s) { return s.info.model; });
+  line("model hash (XXH3)", [](const RunSource& s) { return s.info.model_hash; });
+  line("architecture", [](const RunSource& s) { return s.info.architecture; });
+  line("trained length",
+       [](const RunSource& s) { return s.info.context_trained > 0 ? std::to_string(s.info.context_trained) : ""; });
+  line("engine", [](const RunSource& s) { return s.info.engine; });
+  line("mrrope", [](const RunSource& s) { return s.info.version; });
+  line("machine", [](const RunSource& s) { return s.info.machine; });
+  line("started", [](const RunSource& s) { return s.info.started; });
+  line("records", [](const RunSource& s) { return std::to_string(s.records); });
+  std::set<std::string> flags;
+  for (const RunSource& source : runs.sources) {
+    for (const auto& [flag, value] : source.info.settings) flags.insert(flag);
+  }
+  for (const std::string& flag : flags) {
+    line(flag, [&](const RunSource& s) {
+      const auto found = s.info.settings.find(flag);
+      return found != s.info.settings.end() ? found->second : std::string();
+    });
+  }
+  line("command", [](const RunSource& s) {
+    std::string all = s.info.command.empty() ? "" : "mrrope";
+    for (const std::string& word : s.info.command) all += " " + word;
+    return all;
+  });
+  return figure;
+}
+
+Figure plan_table(const Runs& runs) {
+  Figure figure{.name = "rotations", .title = "Plans, by the hash of the rotation that was computed"};
+  figure.table.header = {"plan", "rotation"};
+  figure.table.left = 2;
+  std::map<std::string, std::string> seen;
+  const auto add = [&](const PlanName& plan, const std::string& hash) {
+    if (!hash.empty() && seen.emplace(plan.text(), hash).second) figure.table.rows.push_back({plan.text(), hash});
+  };
+  for (const std::vector<Record>* records : {&runs.passes, &runs.gaps}) {
+    for (const Record& r : *records) {
+      if (!r.inv_freq.empty()) add({r.method, r.factor}, rotation_hash(r.inv_freq, r.attention_scale));
+    }
+  }
+  for (std::size_t i = 0; i < runs.scored_plans.size(); ++i) add(runs.scored_plans[i], runs.rotations[i]);
+  for (const Plan& plan : runs.plans) {
+    add({spell(plan.method), plan.factor},
+        rotation_hash(plan.groups.front().inv_freq, plan.groups.front().attention_scale));
+  }
+  return figure;
+}
+
+Figure text_table(const Runs& runs) {
+  Figure figure{.name = "texts", .title = "Texts"};
+  figure.table.header = {"text", "hash of its tokens (XXH3), or samples"};
+  figure.table.left = 2;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const std::vector<Record>* records : {&runs.passes, &runs.gaps}) {
+    for (const Record& r : *records) {
+      if (seen.emplace(r.document, r.document_hash).second) figure.table.rows.push_back({r.document, r.document_hash});
+    }
+  }
+  std::vector<std::set<std::uint64_t>> prompts(runs.tasks.size());
+  for (const Score& s : runs.scores) prompts[s.task].insert(s.sample);
+  for (std::size_t t = 0; t < runs.tasks.size(); ++t) {
+    figure.table.rows.push_back({runs.tasks[t], std::to_string(prompts[t].size()) + " different prompts"});
+  }
+  return figure;
+}
+
+}  // namespace
+
+Section provenance_section(const Context& context) {
+  Section section{.name = "provenance", .title = "Provenance", .figures = {}};
+  if (!context.runs.sources.empty()) section.figures.push_back(run_table(context.runs));
+  for (Figure figure : {plan_table(context.runs), text_table(context.runs)}) {
+    if (!figure.table.rows.empty()) section.figures.push_back(std::move(figure));
+  }
+  return section;
+}
+
+}  // namespace mrrope::report

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+//
+// Tasks with answers: the mean by length, how far each plan reaches, and the table of tasks.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "mrrope/units.h"
+#include "report/sections.h"
+
+namespace mrrope::report {
+
+namespace {
+
+constexpr double kNormal95 = 1.959964;
+
+std::vector<std::int64_t> lengths_of(const std::vector<MeanScoreRow>& means) {
+  std::vector<std::int64_t> lengths;
+  for (const MeanScoreRow& m : means) lengths.push_back(m.length);
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+const MeanScoreRow* mean_at(const std::vector<MeanScoreRow>& means, const PlanName& plan, std::int64_t length) {
+  for (const MeanScoreRow& m : means) {
+    if (m.method == plan.method && m.factor == plan.factor && m.length == length) return &m;
+  }
+  return nullptr;
+}
+
+std::string what(const Runs& runs) {
+  return runs.tasks.size() == 1 ? runs.tasks.front() : fmt::format("mean of {} tasks", runs.tasks.size());
+}
+
+std::string reach_text(std::int64_t length) { return length > 0 ? format_context(length) : "-"; }
+
+// The best at the longest length, with those the paired samples do not tell apart.
+std::string best_sentence(const Runs& runs, const std::vector<MeanScoreRow>& means) {
+  const std::int64_t length = lengths_of(means).back();
+  const MeanScoreRow* best = nullptr;
+  PlanName first;
+  for (const PlanName& plan : runs.scored_plans) {
+    const MeanScoreRow* m = mean_at(means, plan, length);
+    if (m == nullptr || (best != nullptr && m->score <= best->score)) continue;
+    best = m;
+    first = plan;
+  }
+  std::vector<std::string> tied;
+  std::size_t others = 0;
+  for (const PlanName& plan : runs.scored_plans) {
+    if (plan == first || mean_at(means, plan, length) == nullptr) continue;
+    ++others;
+    const ScoreComparison c = compare_plans(runs, first, plan, length);
+    if (c.samples > 0 && !c.differs) tied.push_back(plan.text());
+  }
+  if (others == 0) {
+    return fmt::format("{} scores {:.1f} % at {} ({}).", first.text(), 100 * best->score, format_context(length),
+                       what(runs));
+  }
+  if (tied.size() == others && best->score == 0) {
+    return fmt::format("No plan finds anything at {} ({}).", format_context(length), what(runs));
+  }
+  std::string text = fmt::format("{} scores highest at {}: {:.1f} % ({}).", first.text(), format_context(length),
+                                 100 * best->score, what(runs));
+  text += tied.empty() ? " Every other plan is lower, on the same samples."
+                       : fmt::format(" On the same samples {} {} not told apart from it.", listed(tied),
+                                     tied.size() == 1 ? "is" : "are");
+  return text;
+}
+
+std::string reach_sentence(const Runs& runs, const std::vector<MeanScoreRow>& means) {
+  std::string text;
+  for (const PlanName& plan : runs.scored_plans) {
+    const EffectiveLength e = effective_length(means, plan.method, plan.factor);
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : "; ", plan.text(),
+                    e.length == 0        ? "none of those measured"
+                    : e.sure == e.length ? format_context(e.length)
+                    : e.sure == 0        ? fmt::format("{} (not sure of it)", format_context(e.length))
+                                  : fmt::format("{} (surely {})", format_context(e.length), format_context(e.sure)));
+  }
+  return fmt::format("Effective length, the longest above RULER's 85.6 %: {}.", text);
+}
+
+Figure mean_figure(const Context& context, const std::vector<MeanScoreRow>& means) {
+  const Runs& runs = context.runs;
+  const std::vector<std::int64_t> lengths = lengths_of(means);
+  Figure figure{.name = "scores", .title = "Score by length"};
+  figure.data.columns = {"plan", "length", "score", "low", "high", "stderr", "tasks"};
+  figure.table.header = {what(runs)};
+  for (const std::int64_t length : lengths) figure.table.header.push_back(format_context(length));
+  figure.table.header.insert(figure.table.header.end(), {"effective", "surely"});
+  for (const PlanName& plan : runs.scored_plans) {
+    std::vector<std::string> cells = {plan.text()};
+    for (const std::int64_t length : lengths) {
+      const MeanScoreRow* m = mean_at(means, plan, length);
+      if (m == nullptr) {
+        cells.emplace_back("-");
+        continue;
+      }
+      const double half = kNormal95 * m->stderr_score;
+      figure.data.rows.push_back({plan.text(), length, 100 * m->score, 100 * std::max(0.0, m->score - half),
+                                  100 * std::min(1.0, m->score + half), 100 * m->stderr_score,
+                                  static_cast<std::int64_t>(m->tasks)});
+      cells.push_back(fmt::format("{:.1f} ± {:.1f}{}", 100 * m->score, 100 * m->stderr_score,
+                                  m->tasks < runs.tasks.size() ? " ?" : ""));
+    }
+    const EffectiveLength e = effective_length(means, plan.method, plan.factor);
+    cells.push_back(reach_text(e.length));
+    cells.push_back(reach_text(e.sure));
+    figure.table.rows.push_back(std::move(cells));
+  }
+  figure.conclusion = best_sentence(runs, means) + " " + reach_sentence(runs, means);
+  figure.reading = fmt::format(
+      "Percent right, {}, with 95 % bands by the spread over samples; higher is better. The line at 85.6 is RULER's "
+      "threshold; “surely” asks it of the lower end of the interval.",
+      what(runs));
+  const base::Json look = context.look.encodings(runs.scored_plans);
+  figure.spec = make_spec(R"({
+    "width": "container", "height": 300,
+    "layer": [
+      {"data": {"values": [{}]}, "mark": {"type": "rule", "strokeDash": [1, 3], "color": "#808080"}, "encoding": {"y": {"datum": 85.6}}},
+      {"mark": {"type": "area", "opacity": 0.13, "tooltip": false},
+       "encoding": {"x": "@x", "y": {"field": "low", "type": "quantitative", "title": "percent right", "scale": {"domain": [0, 100]}},
+                    "y2": {"field": "high"}, "color": "@colour"}},
+      {"mark": {"type": "line", "strokeWidth": 2},
+       "encoding": {"x": "@x", "y": {"field": "score", "type": "quantitative"}, "color": "@colour", "strokeDash": "@dash"}},
+      {"mark": {"type": "point", "size": 50, "filled": true, "tooltip": {"content": "data"}},
+       "encoding": {"x": "@x", "y": {"field": "score", "type": "quantitative"}, "color": "@colour", "shape": "@shape"}}
+    ]})",
+                          figure.conclusion, figure.data,
+                          {{"x", length_axis(lengths, "tokens of prompt and answer")},
+                           {"colour", look["colour"]},
+                           {"dash", look["dash"]},
+                           {"shape", look["shape"]}});
+  for (base::Json& layer : trained_layers(runs.context_trained(), lengths)) figure.spec["layer"].push_back(layer);
+  return figure;
+}
+
+std::optional<Figure> paired_table(const Context& context, const std::vector<std::int64_t>& lengths) {
+  const Runs& runs = context.runs;
+  if (runs.scored_plans.size() < 2) return std::nullopt;
+  const PlanName base = baseline_of(context, runs.scored_plans);
+  Figure figure{.name = "scores-paired", .title = "The same samples against " + base.text()};
+  figure.data.columns = {"plan", "length", "points", "low", "high", "samples", "p_value", "verdict"};
+  figure.table.header = {"against " + base.text()};
+  for (const std::int64_t length : lengths) figure.table.header.push_back(format_context(length));
+  std::string all;
+  for (const PlanName& plan : runs.scored_plans) {
+    if (plan == base) continue;
+    std::vector<std::string> cells = {plan.text()};
+    for (const std::int64_t length : lengths) {
+      const ScoreComparison c = compare_plans(runs, plan, base, length);
+      cells.push_back(c.samples == 0 ? "-" : c.verdict());
+      if (c.samples == 0) continue;
+      figure.data.rows.push_back({plan.text(), length, c.difference, c.low, c.high,
+                                  static_cast<std::int64_t>(c.samples), c.p_value, c.verdict()});
+      if (length == lengths.back()) all += fmt::format("{}{} {}", all.empty() ? "" : "; ", plan.text(), c.verdict());
+    }
+    figure.table.rows.push_back(std::move(cells));
+  }
+  if (figure.data.rows.empty()) return std::nullopt;
+  figure.conclusion = fmt::format("At {} against {}: {}.", format_context(lengths.back()), base.text(), all);
+  figure.reading = "Differences sample by sample in points of 100, over all tasks, with 95 % intervals.";
+  return figure;
+}
+
+// RULER's table: every task at every length, plan by plan.
+Figure task_table(const Runs& runs, const std::vector<ScoreRow>& rows, const std::vector<std::int64_t>& lengths) {
+  Figure figure{.name = "tasks", .title = "Task by task"};
+  figure.data.columns = {"task", "plan", "length", "score", "stderr", "samples", "cut", "empty"};
+  figure.table.header = {"task", "plan"};
+  figure.table.left = 2;
+  for (const std::int64_t length : lengths) figure.table.header.push_back(format_context(length));
+  std::size_t samples = 0;
+  double cut = 0;
+  for (const std::string& task : runs.tasks) {
+    for (const PlanName& plan : runs.scored_plans) {
+      std::vector<std::string> cells = {task, plan.text()};
+      for (const std::int64_t length : lengths) {
+        const auto row = std::find_if(rows.begin(), rows.end(), [&](const ScoreRow& r) {
+          return r.task == task && PlanName{r.method, r.factor} == plan && r.length == length;
+        });
+        cells.push_back(row == rows.end() ? "-"
+                                          : fmt::format("{:.1f} ± {:.1f}", 100 * row->score, 100 * row->stderr_score));
+        if (row == rows.end()) continue;
+        samples = std::max(samples, row->samples);
+        cut = std::max(cut, row->cut);
+        figure.data.rows.push_back({task, plan.text(), length, 100 * row->score, 100 * row->stderr_score,
+                                    static_cast<std::int64_t>(row->samples), row->cut, row->empty});
+      }
+      figure.table.rows.push_back(std::move(cells));
+    }
+  }
+  figure.conclusion =
+      cut > 0.5
+          ? fmt::format("Up to {:.0f} % of the answers of a cell were ended by their budget of tokens.", 100 * cut)
+          : std::string("A mean hides which task gives way first; this table does not.");
+  figure.reading = fmt::format("Percent right ± standard error, up to {} samples in a cell.", samples);
+  return figure;
+}
+
+}  // namespace
+
+std::optional<Section> score_section(const Context& context) {
+  const std::vector<ScoreRow> rows = score_rows(context.runs);
+  if (rows.empty()) return std::nullopt;
+  const std::vector<MeanScoreRow> means = mean_scores(rows);
+  Section section{.name = "scores", .title = "Tasks", .figures = {}};
+  section.figures.push_back(mean_figure(context, means));
+  if (auto figure = paired_table(context, lengths_of(means))) section.figures.push_back(*std::move(figure));
+  for (Figure& figure : needle_figures(context)) section.figures.push_back(std::move(figure));
+  if (context.runs.tasks.size() > 1) section.figures.push_back(task_table(context.runs, rows, lengths_of(means)));
+  return section;
+}
+
+std::vector<std::string> score_verdict(const Context& context) {
+  const std::vector<MeanScoreRow> means = mean_scores(score_rows(context.runs));
+  if (means.empty()) return {};
+  return {best_sentence(context.runs, means), reach_sentence(context.runs, means)};
+}
+
+}  // namespace mrrope::report

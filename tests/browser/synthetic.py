@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Runs with known numbers, written without the program that reads them."""
+import json
+import math
+import random
+
+PLANS = [("none", 1.0), ("yarn", 4.0), ("mrrope-pro", 4.0)]
+LENGTHS = [512, 1024, 2048]
+PAIRS = 16
+HOSTILE = "</script><script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>\u2028&\"'`${window.pwned = 3}"
+
+
+def write_run(folder, task, records, model="model.gguf", command=(), trained=512, settings=None):
+    folder.mkdir(parents=True)
+    info = {"schema": "mrrope.run/1", "task": task, "model": model, "model_hash": "ab" * 16, "architecture": "llama",
+            "context_trained": trained, "engine": "llama.cpp 0.5.0", "version": "0.1.0", "machine": "a processor",
+            "started": "2026-01-01T00:00:00Z", "settings": settings or {"flash-attn": "on"}, "command": list(command)}
+    (folder / "run.json").write_text(json.dumps(info))
+    with open(folder / "records.jsonl", "w", encoding="utf-8") as file:
+        for record in records:
+            file.write(json.dumps(record) + "\n")
+    return folder
+
+
+def ppl_records(texts=5, seed=1, name="text-{}.txt", plans=tuple(PLANS)):
+    rng = random.Random(seed)
+    base = [10000 ** (-i / PAIRS) for i in range(PAIRS)]
+    for text in range(texts):
+        level = 1.2 + 0.3 * rng.random()
+        for method, factor in plans:
+            nll = []
+            for bucket in range(LENGTHS[-1] // 256):
+                beyond = max(0, bucket - 1) * (0.35 if method == "none" else 0.0)
+                cost = {"none": 0.0, "yarn": 0.03}.get(method, 0.02)
+                nll.append((255 if bucket == 0 else 256) * (level + beyond + cost + 0.02 * rng.random()))
+            points = [{"length": n, "predicted": n - 1, "nll": math.fsum(nll[: n // 256])} for n in LENGTHS]
+            slow = [1 if i < 5 else factor if i > 11 else factor ** ((i - 5) / 6) for i in range(PAIRS)]
+            yield {"schema": "mrrope.record/1", "key": f"ppl {text} {method} {factor}", "task": "ppl", "method": method,
+                   "factor": factor, "document": name.format(text), "document_hash": f"{text:032x}", "points": points,
+                   "bucket": 256, "bucket_nll": nll, "kl_tokens": 512, "kl": 512 * (0.0 if method == "none" else 0.01),
+                   "inv_freq": [t / s for t, s in zip(base, slow)], "attention_scale": 1.0, "seconds": 1.5}
+
+
+def needle_records(samples=6, depths=5, seed=2, task="niah", text="42", plans=tuple(PLANS)):
+    rng = random.Random(seed)
+    for length in LENGTHS:
+        for depth in range(depths):
+            for i in range(samples):
+                index = depth * samples + i
+                luck = rng.random()
+                for method, factor in plans:
+                    chance = {"none": 1.0 if length <= 512 else 0.1, "yarn": 0.7}.get(method, 0.95)
+                    answer = {"length": length, "index": index, "depth": min(1.0, depth / (depths - 1) + 0.01 * rng.random()),
+                              "prompt_tokens": length - 30, "new_tokens": 8, "text": text, "finish": "stop", "references": ["42"],
+                              "score": float(luck < chance), "rotation": "00112233445566aa"}
+                    yield {"schema": "mrrope.record/1", "key": f"{task} {length} {index} {method}", "task": task,
+                           "method": method, "factor": factor, "document": f"sample {index}",
+                           "document_hash": f"{task} {length} {index}", "answer": answer, "seconds": 0.5}
