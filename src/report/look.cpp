@@ -18,10 +18,14 @@ using base::Json;
 // Okabe and Ito without black and yellow, which one of the two backgrounds swallows.
 constexpr std::array<std::string_view, 6> kColours = {"#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"};
 constexpr std::string_view kPlain = "#808080";
-constexpr std::array<std::string_view, 8> kShapes = {"circle", "square",        "triangle-up",    "diamond",
-                                                     "cross",  "triangle-down", "triangle-right", "triangle-left"};
+constexpr std::array<std::string_view, 7> kShapes = {"circle",        "square",         "triangle-up",  "diamond",
+                                                     "triangle-down", "triangle-right", "triangle-left"};
 constexpr std::array<std::string_view, 7> kDashes = {"[1,0]",     "[7,3]",  "[3,2]",    "[9,3,2,3]",
                                                      "[5,2,1,2]", "[12,3]", "[2,3,8,3]"};
+
+constexpr std::string_view kTokens =
+    "datum.value < 1024 ? format(datum.value, '~d') : datum.value < 1048576 ? format(datum.value / 1024, '~r') + 'k' : "
+    "format(datum.value / 1048576, '~r') + 'M'";
 
 void replace_parts(Json& value, const Parts& parts) {
   if (value.is_string()) {
@@ -56,13 +60,14 @@ base::Json Look::encodings(std::span<const PlanName> shown) const {
     const bool plain = plan.method == "none";
     colours.push_back(plain ? kPlain : kColours[rank % kColours.size()]);
     dashes.push_back(Json::parse(plain ? "[2,2]" : kDashes[rank % kDashes.size()]));
-    shapes.push_back(plain ? "stroke" : kShapes[rank % kShapes.size()]);
+    shapes.push_back(plain ? "cross" : kShapes[rank % kShapes.size()]);
   }
   const auto encoding = [&](Json range) {
     return Json{{"field", "plan"},
                 {"type", "nominal"},
                 {"title", nullptr},
-                {"scale", Json{{"domain", names}, {"range", std::move(range)}}}};
+                {"scale", Json{{"domain", names}, {"range", std::move(range)}}},
+                {"legend", Json{{"symbolOpacity", 1}}}};
   };
   return Json{{"colour", encoding(colours)}, {"dash", encoding(dashes)}, {"shape", encoding(shapes)}};
 }
@@ -87,9 +92,36 @@ base::Json length_axis(std::span<const std::int64_t> lengths, const std::string&
                              {"padding", 12}}},
               {"axis", Json{{"values", std::vector<std::int64_t>(lengths.begin(), lengths.end())},
                             {"grid", false},
-                            {"labelExpr",
-                             "datum.value < 1024 ? format(datum.value, '~d') : datum.value < 1048576 ? "
-                             "format(datum.value / 1024, '~r') + 'k' : format(datum.value / 1048576, '~r') + 'M'"}}}};
+                            {"labelExpr", kTokens}}}};
+}
+
+base::Json token_axis(const std::string& field, const std::string& title, std::int64_t last) {
+  // Whole multiples of a power of two, eight of them at most
+  std::int64_t step = 1;
+  while (last / step > 8) step *= 2;
+  Json values = Json::array();
+  for (std::int64_t tick = 0; tick <= last; tick += step) values.push_back(tick);
+  return Json{{"field", field},
+              {"type", "quantitative"},
+              {"title", title},
+              {"scale", Json{{"nice", false}, {"domain", {0, last}}}},
+              {"axis", Json{{"values", values}, {"grid", false}, {"labelExpr", kTokens}}}};
+}
+
+base::Json percent_scale(double low, double high) {
+  constexpr double kFew = 30;
+  if (low >= -kFew && high <= kFew) return Json{{"scale", Json{{"nice", true}}}, {"axis", Json{{"tickCount", 6}}}};
+  return Json{{"scale", Json{{"type", "symlog"}, {"constant", 2}, {"nice", false}}},
+              {"axis", Json{{"values", {-50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000}}}}};
+}
+
+base::Json sparse_points(const Json& x, const Json& y, const Json& look, std::size_t rows) {
+  const std::size_t step = std::max<std::size_t>(1, rows / 8);
+  return Json{{"transform", Json::array({Json{{"window", Json::array({Json{{"op", "row_number"}, {"as", "row"}}})},
+                                              {"groupby", Json::array({"plan"})}},
+                                         Json{{"filter", fmt::format("datum.row % {} === {}", step, step / 2)}}})},
+              {"mark", Json{{"type", "point"}, {"filled", true}, {"size", 45}}},
+              {"encoding", Json{{"x", x}, {"y", y}, {"color", look["colour"]}, {"shape", look["shape"]}}}};
 }
 
 base::Json rule_layers(char axis, std::int64_t at, const std::string& word, bool after) {
@@ -99,7 +131,7 @@ base::Json rule_layers(char axis, std::int64_t at, const std::string& word, bool
   const Json rule{{"type", "rule"}, {"strokeDash", {4, 4}}, {"color", "#808080"}};
   Json text{{"type", "text"}, {"color", "#808080"}, {"align", after ? "left" : "right"}};
   if (axis == 'x') {
-    text.update(Json{{"dx", after ? 4 : -4}, {"y", 2}, {"baseline", "top"}});
+    text.update(Json{{"dx", after ? 4 : -4}, {"y", -4}, {"baseline", "bottom"}});
   } else {
     text.update(Json{{"x", 4}, {"dy", -6}});
   }

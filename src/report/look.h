@@ -40,6 +40,15 @@ base::Json make_spec(std::string_view text, const std::string& description, cons
 // The x axis of lengths: powers of two evenly spaced, the measured lengths as its ticks.
 base::Json length_axis(std::span<const std::int64_t> lengths, const std::string& title);
 
+// The x axis of positions and distances from 0 to `last`, with ticks that are whole powers of two apart.
+base::Json token_axis(const std::string& field, const std::string& title, std::int64_t last);
+
+// {"scale": …, "axis": …} of differences in percent: as they are, or compressed away from 0 if some are large.
+base::Json percent_scale(double low, double high);
+
+// A layer of some eight symbols on each line of `rows` points, so that lines are known without colour.
+base::Json sparse_points(const base::Json& x, const base::Json& y, const base::Json& look, std::size_t rows);
+
 // Layers that mark a place on the x or y axis with a rule and a word after (or before) it.
 base::Json rule_layers(char axis, std::int64_t at, const std::string& word, bool after);
 

@@ -17,7 +17,7 @@
       view: { stroke: null },
       axis: { ...text, domainColor: faint, tickColor: faint, gridColor: faint },
       legend: { ...text, orient: "bottom", columns: Math.max(1, Math.floor(width / 190)), labelLimit: 0, symbolSize: 90,
-                symbolStrokeWidth: 2 },
+                symbolStrokeWidth: 1 },
       header: { ...text },
       text: { font: font },
       mark: { tooltip: null },

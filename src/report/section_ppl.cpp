@@ -23,6 +23,12 @@ struct Kind {
 const Kind kPpl{"ppl", "Perplexity by length", "tokens of text"};
 const Kind kGap{"gap", "Perplexity by distance, without long texts", "added distance, tokens", true};
 
+std::int64_t judged_length(const std::vector<PplRow>& rows) {
+  std::vector<std::int64_t> measured;
+  for (const PplRow& row : rows) measured.push_back(row.length);
+  return common_length(measured);
+}
+
 std::vector<std::int64_t> lengths_of(const std::vector<PplRow>& rows) {
   std::vector<std::int64_t> lengths;
   for (const PplRow& row : rows) lengths.push_back(row.length);
@@ -120,7 +126,7 @@ Figure curve_figure(const Context& context, const std::vector<Record>& records, 
     low = std::min(low, row.ppl);
     high = std::max(high, row.ppl);
   }
-  const bool log_scale = high > 4 * low;
+  const bool log_scale = high > 2 * low;
   const base::Json look = context.look.encodings(plans);
   base::Json x = length_axis(lengths, kind.axis);
   if (kind.gap) {  // begins at 0
@@ -131,7 +137,8 @@ Figure curve_figure(const Context& context, const std::vector<Record>& records, 
                            {"zero", false},
                            {"nice", true},
                            {"domain", {rounded(low * 0.97), rounded(high * 1.03)}}};
-  figure.conclusion = best_sentence(best_at(records, rows, plans, lengths.back()), lengths.back(), plans.size(), kind);
+  const std::int64_t judged = judged_length(rows);
+  figure.conclusion = best_sentence(best_at(records, rows, plans, judged), judged, plans.size(), kind);
   figure.reading = fmt::format(
       "{} over {}; lower is better{}. {}",
       kind.gap ? "Perplexity of the last segment" : "Perplexity of the first N tokens", texts_word(documents),
@@ -164,7 +171,9 @@ Figure curve_figure(const Context& context, const std::vector<Record>& records, 
 std::optional<Figure> paired_figure(const Context& context, const std::vector<Record>& records, const Kind& kind) {
   const std::vector<PlanName> plans = plans_of(records);
   if (plans.size() < 2) return std::nullopt;
-  const std::vector<std::int64_t> lengths = lengths_of(ppl_table(records));
+  const std::vector<PplRow> rows = ppl_table(records);
+  const std::vector<std::int64_t> lengths = lengths_of(rows);
+  const std::int64_t judged = judged_length(rows);
   const PlanName base = baseline_of(context, plans);
   Figure figure{.name = kind.name + "-paired", .title = "The same, text by text against " + base.text()};
   figure.data.columns = {"plan", "length", "percent", "low", "high", "verdict", "documents"};
@@ -173,6 +182,8 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<Re
     figure.table.header.push_back((kind.gap ? "+" : "") + format_context(length));
   std::vector<PlanName> shown;
   std::vector<std::string> sentences;
+  double lowest = 0;
+  double highest = 0;
   for (const PlanName& plan : plans) {
     if (plan == base) continue;
     shown.push_back(plan);
@@ -187,7 +198,11 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<Re
                                               : c.ratio < 1 ? "lower"
                                                             : "higher"),
                                   static_cast<std::int64_t>(c.documents)});
-      if (length == lengths.back()) sentences.push_back(fmt::format("{} {}", plan.text(), c.verdict()));
+      if (std::isfinite(c.ratio_high)) {
+        lowest = std::min(lowest, 100 * (c.ratio_low - 1));
+        highest = std::max(highest, 100 * (c.ratio_high - 1));
+      }
+      if (length == judged) sentences.push_back(fmt::format("{} {}", plan.text(), c.verdict()));
     }
     figure.table.rows.push_back(std::move(cells));
   }
@@ -195,11 +210,12 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<Re
   std::string all;
   for (const std::string& sentence : sentences) all += (all.empty() ? "" : "; ") + sentence;
   figure.conclusion =
-      fmt::format("At {}{} against {}: {}.", kind.gap ? "+" : "", format_context(lengths.back()), base.text(), all);
+      fmt::format("At {}{} against {}: {}.", kind.gap ? "+" : "", format_context(judged), base.text(), all);
   figure.reading =
       "Difference of perplexity in percent, taken text by text, with 95 % intervals; below 0 is better. Filled: "
-      "0 lies outside the interval. The axis is compressed away from 0.";
+      "0 lies outside the interval.";
   const base::Json look = context.look.encodings(shown);
+  const base::Json percent = percent_scale(lowest, highest);
   base::Json x = length_axis(lengths, kind.axis);
   if (kind.gap) {
     x["scale"] = base::Json{{"nice", false}, {"padding", 12}};
@@ -212,8 +228,7 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<Re
        "encoding": {"y": {"datum": 0}}},
       {"mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.7},
        "encoding": {"x": "@x", "y": {"field": "low", "type": "quantitative", "title": "perplexity, % difference",
-                                     "scale": {"type": "symlog", "constant": 2},
-                                     "axis": {"values": [-50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000]}},
+                                     "scale": "@scale", "axis": "@axis"},
                     "y2": {"field": "high"}, "color": "@colour"}},
       {"mark": {"type": "line", "strokeWidth": 1.5},
        "encoding": {"x": "@x", "y": {"field": "percent", "type": "quantitative"}, "color": "@colour", "strokeDash": "@dash"}},
@@ -223,7 +238,12 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<Re
                     "fillOpacity": {"condition": {"test": "datum.verdict === 'no difference'", "value": 0}, "value": 1}}}
     ]})",
                           figure.conclusion, figure.data,
-                          {{"x", x}, {"colour", look["colour"]}, {"dash", look["dash"]}, {"shape", look["shape"]}});
+                          {{"x", x},
+                           {"scale", percent["scale"]},
+                           {"axis", percent["axis"]},
+                           {"colour", look["colour"]},
+                           {"dash", look["dash"]},
+                           {"shape", look["shape"]}});
   return figure;
 }
 
@@ -236,6 +256,15 @@ std::optional<Section> curve_section(const Context& context, const std::vector<R
 }
 
 }  // namespace
+
+std::int64_t common_length(const std::vector<std::int64_t>& measured) {
+  const auto count = [&](std::int64_t length) { return std::count(measured.begin(), measured.end(), length); };
+  std::int64_t best = measured.front();
+  for (const std::int64_t length : measured) {
+    if (std::pair(count(length), length) > std::pair(count(best), best)) best = length;
+  }
+  return best;
+}
 
 PlanName baseline_of(const Context& context, const std::vector<PlanName>& plans) {
   const Result<PlanName> wanted = choose_baseline(plans, context.baseline);
@@ -259,7 +288,8 @@ std::vector<std::string> ppl_verdict(const Context& context) {
   const std::vector<PlanName> plans = plans_of(records);
   const std::vector<std::int64_t> lengths = lengths_of(rows);
   std::vector<std::string> out;
-  out.push_back(best_sentence(best_at(records, rows, plans, lengths.back()), lengths.back(), plans.size(), kPpl));
+  const std::int64_t judged = judged_length(rows);
+  out.push_back(best_sentence(best_at(records, rows, plans, judged), judged, plans.size(), kPpl));
 
   // What happens to the file as it is
   const std::int64_t trained = context.runs.context_trained();

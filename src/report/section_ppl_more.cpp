@@ -53,18 +53,23 @@ std::optional<Figure> position_figure(const Context& context) {
       "plan gives way: here it is the place where its line leaves the others.",
       curves->stretch, curves->documents, curves->documents == 1 ? "" : "s");
   const base::Json look = context.look.encodings(curves->plans);
-  const std::vector<std::int64_t> ends = {curves->ends.front(), curves->ends.back()};
+  const std::vector<std::int64_t> ends = {0, curves->ends.back()};
+  const base::Json x = token_axis("position", "position in the text, tokens", curves->ends.back());
+  const base::Json y = base::Json::parse(
+      R"({"field": "nll", "type": "quantitative", "title": "-ln p, nats a token", "scale": {"zero": false}})");
   figure.spec = make_spec(R"({
     "width": "container", "height": 260,
     "layer": [
       {"mark": {"type": "line", "strokeWidth": 1.8, "tooltip": {"content": "data"}},
-       "encoding": {"x": {"field": "position", "type": "quantitative", "title": "position in the text, tokens",
-                          "scale": {"nice": false, "zero": true},
-                          "axis": {"grid": false, "tickCount": 8, "labelExpr": "datum.value < 1024 ? format(datum.value, '~d') : format(datum.value / 1024, '.2~f') + 'k'"}},
-                    "y": {"field": "nll", "type": "quantitative", "title": "-ln p, nats a token", "scale": {"zero": false}},
-                    "color": "@colour", "strokeDash": "@dash"}}
+       "encoding": {"x": "@x", "y": "@y", "color": "@colour", "strokeDash": "@dash"}},
+      "@points"
     ]})",
-                          figure.conclusion, figure.data, {{"colour", look["colour"]}, {"dash", look["dash"]}});
+                          figure.conclusion, figure.data,
+                          {{"x", x},
+                           {"y", y},
+                           {"colour", look["colour"]},
+                           {"dash", look["dash"]},
+                           {"points", sparse_points(x, y, look, curves->ends.size())}});
   for (base::Json& layer : trained_layers(context.runs.context_trained(), ends)) figure.spec["layer"].push_back(layer);
   return figure;
 }
@@ -84,6 +89,8 @@ std::optional<Figure> short_figure(const Context& context) {
   figure.table.header = {"plan", "perplexity", "against none", "KL, nats a token"};
   std::vector<PlanName> shown;
   std::vector<std::string> words;
+  double lowest = 0;
+  double highest = 0;
   for (const PplRow& row : rows) {
     if (row.length != length) continue;
     const PlanName plan{row.method, row.factor};
@@ -99,6 +106,10 @@ std::optional<Figure> short_figure(const Context& context) {
                                             : c.ratio < 1 ? "lower"
                                                           : "higher"),
                                 row.kl >= 0 ? Cell(row.kl) : Cell(), static_cast<std::int64_t>(c.documents)});
+    if (std::isfinite(c.ratio_high)) {
+      lowest = std::min(lowest, 100 * (c.ratio_low - 1));
+      highest = std::max(highest, 100 * (c.ratio_high - 1));
+    }
     words.push_back(fmt::format("{} {}", plan.text(), c.verdict()));
   }
   if (shown.empty()) return std::nullopt;
@@ -112,16 +123,16 @@ std::optional<Figure> short_figure(const Context& context) {
   base::Json names = base::Json::array();
   for (const PlanName& plan : shown) names.push_back(plan.text());
   const base::Json look = context.look.encodings(shown);
+  const base::Json percent = percent_scale(lowest, highest);
   figure.spec = make_spec(R"({
-    "width": "container", "height": {"step": 26},
+    "width": "container", "height": "@height",
     "layer": [
       {"data": {"values": [{}]}, "mark": {"type": "rule", "color": "#808080"},
        "encoding": {"x": {"datum": 0}}},
       {"mark": {"type": "rule", "strokeWidth": 2},
        "encoding": {"y": {"field": "plan", "type": "nominal", "title": null, "sort": "@names", "axis": {"labelLimit": 150}},
                     "x": {"field": "low", "type": "quantitative", "title": "perplexity, % difference to none",
-                          "scale": {"type": "symlog", "constant": 2},
-                          "axis": {"values": [-50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000]}},
+                          "scale": "@scale", "axis": "@axis"},
                     "x2": {"field": "high"}, "color": "@colour"}},
       {"mark": {"type": "point", "size": 70, "tooltip": {"content": "data"}},
        "encoding": {"y": {"field": "plan", "type": "nominal", "sort": "@names"}, "x": {"field": "percent", "type": "quantitative"},
@@ -129,7 +140,12 @@ std::optional<Figure> short_figure(const Context& context) {
                     "fillOpacity": {"condition": {"test": "datum.verdict === 'no difference'", "value": 0}, "value": 1}}}
     ]})",
                           figure.conclusion, figure.data,
-                          {{"names", names}, {"colour", look["colour"]}, {"shape", look["shape"]}});
+                          {{"names", names},
+                           {"height", 26 * shown.size()},
+                           {"scale", percent["scale"]},
+                           {"axis", percent["axis"]},
+                           {"colour", look["colour"]},
+                           {"shape", look["shape"]}});
   for (base::Json& layer : figure.spec["layer"]) {  // the axis names the plans
     for (const char* channel : {"color", "shape", "fill"}) {
       if (layer["encoding"].contains(channel)) layer["encoding"][channel]["legend"] = nullptr;

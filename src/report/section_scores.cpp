@@ -22,6 +22,12 @@ std::vector<std::int64_t> lengths_of(const std::vector<MeanScoreRow>& means) {
   return lengths;
 }
 
+std::int64_t judged_length(const std::vector<MeanScoreRow>& means) {
+  std::vector<std::int64_t> measured;
+  for (const MeanScoreRow& m : means) measured.push_back(m.length);
+  return common_length(measured);
+}
+
 const MeanScoreRow* mean_at(const std::vector<MeanScoreRow>& means, const PlanName& plan, std::int64_t length) {
   for (const MeanScoreRow& m : means) {
     if (m.method == plan.method && m.factor == plan.factor && m.length == length) return &m;
@@ -37,7 +43,7 @@ std::string reach_text(std::int64_t length) { return length > 0 ? format_context
 
 // The best at the longest length, with those the paired samples do not tell apart.
 std::string best_sentence(const Runs& runs, const std::vector<MeanScoreRow>& means) {
-  const std::int64_t length = lengths_of(means).back();
+  const std::int64_t length = judged_length(means);
   const MeanScoreRow* best = nullptr;
   PlanName first;
   for (const PlanName& plan : runs.scored_plans) {
@@ -138,9 +144,11 @@ Figure mean_figure(const Context& context, const std::vector<MeanScoreRow>& mean
   return figure;
 }
 
-std::optional<Figure> paired_table(const Context& context, const std::vector<std::int64_t>& lengths) {
+std::optional<Figure> paired_table(const Context& context, const std::vector<MeanScoreRow>& means) {
   const Runs& runs = context.runs;
   if (runs.scored_plans.size() < 2) return std::nullopt;
+  const std::vector<std::int64_t> lengths = lengths_of(means);
+  const std::int64_t judged = judged_length(means);
   const PlanName base = baseline_of(context, runs.scored_plans);
   Figure figure{.name = "scores-paired", .title = "The same samples against " + base.text()};
   figure.data.columns = {"plan", "length", "points", "low", "high", "samples", "p_value", "verdict"};
@@ -156,12 +164,12 @@ std::optional<Figure> paired_table(const Context& context, const std::vector<std
       if (c.samples == 0) continue;
       figure.data.rows.push_back({plan.text(), length, c.difference, c.low, c.high,
                                   static_cast<std::int64_t>(c.samples), c.p_value, c.verdict()});
-      if (length == lengths.back()) all += fmt::format("{}{} {}", all.empty() ? "" : "; ", plan.text(), c.verdict());
+      if (length == judged) all += fmt::format("{}{} {}", all.empty() ? "" : "; ", plan.text(), c.verdict());
     }
     figure.table.rows.push_back(std::move(cells));
   }
   if (figure.data.rows.empty()) return std::nullopt;
-  figure.conclusion = fmt::format("At {} against {}: {}.", format_context(lengths.back()), base.text(), all);
+  figure.conclusion = fmt::format("At {} against {}: {}.", format_context(judged), base.text(), all);
   figure.reading = "Differences sample by sample in points of 100, over all tasks, with 95 % intervals.";
   return figure;
 }
@@ -209,7 +217,7 @@ std::optional<Section> score_section(const Context& context) {
   const std::vector<MeanScoreRow> means = mean_scores(rows);
   Section section{.name = "scores", .title = "Tasks", .figures = {}};
   section.figures.push_back(mean_figure(context, means));
-  if (auto figure = paired_table(context, lengths_of(means))) section.figures.push_back(*std::move(figure));
+  if (auto figure = paired_table(context, means)) section.figures.push_back(*std::move(figure));
   for (Figure& figure : needle_figures(context)) section.figures.push_back(std::move(figure));
   if (context.runs.tasks.size() > 1) section.figures.push_back(task_table(context.runs, rows, lengths_of(means)));
   return section;

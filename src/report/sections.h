@@ -43,6 +43,10 @@ std::optional<Section> plan_section(const Context& context);
 // Where every number comes from. section_provenance.cpp
 Section provenance_section(const Context& context);
 
+// The longest length that most plans have: the one to judge them at while a run is under way. `measured`: one length
+// for each plan and length. Domain: not empty.
+std::int64_t common_length(const std::vector<std::int64_t>& measured);
+
 // The baseline of these plans; the first of them if the wish is for another kind of run.
 PlanName baseline_of(const Context& context, const std::vector<PlanName>& plans);
 
