@@ -170,7 +170,7 @@ Result<std::vector<Candidate>> candidates_of(const EvalOptions& options) {
 }
 
 Result<OpenRun> open_run(const EvalOptions& options, RunInfo info) {
-  info.version = MRROPE_VERSION;
+  info.version = *MRROPE_COMMIT == '\0' ? MRROPE_VERSION : MRROPE_VERSION " (" MRROPE_COMMIT ")";
   info.machine = machine();
   info.started = now();
   std::string folder = options.output;

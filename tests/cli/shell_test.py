@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Completions as a shell asks for them, and the manual page as man reads it.
+
+    shell_test.py MRROPE
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
+ENVIRONMENT = dict(os.environ, PATH=f"{PROGRAM.parent}:{os.environ['PATH']}")
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, f"{arguments}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def candidates(*words):
+    return [line.split("\t")[0] for line in run("complete", *words).splitlines()]
+
+
+class Completion(unittest.TestCase):
+    def test_commands_options_and_methods_are_offered(self):
+        self.assertEqual(candidates("rep"), ["report"])
+        self.assertIn("inspect", candidates(""))
+        self.assertIn("--baseline", candidates("compare", "run", "--"))
+        self.assertIn("mrrope-pro", candidates("plan", "model.gguf", "--method", "mr"))
+        self.assertEqual(candidates("report", "run", "-o", ""), [])  # a file: the shell knows those
+
+    @unittest.skipUnless((PROGRAM.parent / "mrrope-eval").exists(), "built without llama.cpp")
+    def test_eval_completes_its_own_words(self):
+        self.assertIn("ppl", candidates("eval", ""))
+        self.assertIn("--lengths", candidates("eval", "ppl", "--le"))
+        self.assertIn("yarn", candidates("eval", "ppl", "--methods", "ya"))
+
+    def test_bash_completes(self):
+        script = run("completions", "bash") + '\nCOMP_WORDS=(mrrope compare --ba) COMP_CWORD=2\n_mrrope\necho "${COMPREPLY[@]}"\n'
+        done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, env=ENVIRONMENT, check=True)
+        self.assertEqual(done.stdout, "--baseline\n")
+
+    def test_scripts_are_valid_for_their_shells(self):
+        for shell, flags in (("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])):
+            with self.subTest(shell), tempfile.NamedTemporaryFile("w", suffix="." + shell) as file:
+                file.write(run("completions", shell))
+                file.flush()
+                if not shutil.which(shell):
+                    continue
+                subprocess.run([shell, *flags, file.name], check=True, timeout=30)
+        run("completions", "tcsh", status=2)
+
+
+class Manual(unittest.TestCase):
+    def test_every_command_and_option_of_the_help_is_in_the_manual(self):
+        page = run("man").replace("\\-", "-")
+        for command in re.findall(r"^  (\w+) ", run("--help").split("Commands:")[1], re.MULTILINE):
+            self.assertIn(f".SS mrrope {command}\n", page)
+            if command == "eval":
+                continue
+            for option in re.findall(r"^  (?:-\w,)?(--[\w-]+)", run(command, "--help"), re.MULTILINE):
+                self.assertIn(option, page, command)
+
+    def test_man_reads_it_without_complaint(self):
+        if not shutil.which("mandoc"):
+            self.skipTest("no mandoc")
+        # STYLE is taste: a page without a date, lines longer than 80
+        done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning"], input=run("man"), capture_output=True, text=True)
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if "missing date" not in line]
+        self.assertEqual(lines, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

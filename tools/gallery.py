@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes docs/gallery from nothing but the program, the small model of the tests and documents of this repository.
+
+    tools/gallery.py build/release/mrrope [FOLDER]       (default: docs/gallery; needs chromium)
+
+Four runs (perplexity, needles, edges of the band, RULER tasks), one page, pictures of it at 1280 and 390 pixels, and what the
+terminal shows at 80 and 120 columns. Some five minutes on two cores. Numbers are the same every time; PNG files are as the
+browser of the day draws them.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "browser"))
+import browser as browsers  # noqa: E402  pylint: disable=wrong-import-position
+
+MODEL = ROOT / "tests" / "models" / "tiny-512.gguf"
+TEXTS = [ROOT / "docs" / name for name in ("theory.md", "engines.md", "benchmarks.md")]
+METHODS = "none,ntk,yarn,mrrope-uni,mrrope-pro"
+HIGH = (8, 10, 12, 14, 16, 18)  # first pair that gets the whole factor; the default is 15 of 32
+PICTURES = {"ppl": "Perplexity by length, with 95 % bands", "ppl-paired": "The same in pairs: what tells plans apart",
+            "nll-position": "Where in the text a plan gives way", "needles": "Needles by length and depth",
+            "band-high": "The paper's figure 7: perplexity over d_h", "plan-scale": "What plans do to the table"}
+TERMINAL = [("compare", "ppl"), ("compare", "niah")]
+
+
+def measure(program, folder):
+    def evaluate(task, name, *arguments):
+        command = [program, "eval", task, "-m", MODEL, "-o", name, *arguments]
+        subprocess.run(list(map(str, command)), check=True, cwd=folder, stdout=subprocess.DEVNULL)
+
+    texts = [word for text in TEXTS for word in ("-f", text)]
+    sweep = ",".join(f"{law}:low=6:high={high}" for law in ("mrrope-pro", "yarn") for high in HIGH)
+    evaluate("ppl", "ppl", *texts, "--methods", METHODS, "--factor", 8, "--lengths", "512,1k,2k,4k", "--kl", 512)
+    evaluate("ppl", "band", *texts[:4], "--methods", "none," + sweep, "--factor", 4, "--lengths", "512,2k")
+    evaluate("niah", "niah", "--methods", METHODS, "--factor", 8, "--lengths", "512,1k,2k", "--depths", 5, "--samples", 4)
+
+
+def shown(program, folder, columns, *arguments):
+    env = dict(os.environ, COLUMNS=str(columns), LC_ALL="C.UTF-8")
+    return subprocess.run([program, *arguments], check=True, cwd=folder, env=env, capture_output=True, text=True).stdout
+
+
+def draw(program, folder, output):
+    for page, runs in (("page", ("ppl", "niah")), ("band", ("band",))):
+        subprocess.run([program, "report", *runs, "-o", f"{page}.html"], check=True, cwd=folder, stdout=subprocess.DEVNULL)
+    with browsers.Browser() as browser:
+        wide, band = (browser.open(folder / f"{name}.html", width=900) for name in ("page", "band"))
+        for name in PICTURES:
+            (band if name.startswith("band") else wide).screenshot(output / f"{name}.png", f"#{name}")
+        dark = browser.open(folder / "page.html", width=900, dark=True)
+        dark.screenshot(output / "dark.png", "#needles")
+        narrow = browser.open(folder / "page.html", width=390)
+        narrow.screenshot(output / "phone.png", "#ppl")
+        for page in (wide, band, dark, narrow):
+            assert not page.errors and not page.requests, (page.errors, page.requests)
+
+
+def describe(program, folder, output):
+    text = ["# Gallery", "", "Made by `tools/gallery.py build/release/mrrope`: the small model of the tests on documents of this repository, so a",
+            "picture of the tools and not of a method. The commands are in that script; the page is `mrrope report ppl niah -o page.html`.", ""]
+    for name, words in PICTURES.items():
+        text += [f"## {words}", "", f"![{words}]({name}.png)", ""]
+    text += ["## Dark, and on a phone", "", "![Needles, dark](dark.png)", "", "![Perplexity at 390 pixels](phone.png)", ""]
+    for columns in (80, 120):
+        text += [f"## The terminal at {columns} columns", ""]
+        for arguments in TERMINAL:
+            out = shown(program, folder, columns, *arguments)
+            text += ["```", f"$ mrrope {' '.join(arguments)}", *out.rstrip("\n").split("\n"), "```", ""]
+    (output / "README.md").write_text("\n".join(text), encoding="utf-8")
+
+
+def main():
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    output = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "docs" / "gallery")
+    output.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        measure(program, folder)
+        draw(program, folder, output)
+        describe(program, folder, output)
+    large = [path.name for path in output.iterdir() if path.stat().st_size > 100_000]
+    if large:
+        sys.exit(f"larger than 100 KB: {large}")
+
+
+if __name__ == "__main__":
+    main()
