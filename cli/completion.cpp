@@ -49,8 +49,9 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 bool takes_methods(const CLI::Option& option) {
   constexpr std::array<std::string_view, 4> names = {"method", "methods", "baseline", "against"};
   const std::vector<std::string>& own = option.get_lnames();
-  return std::any_of(own.begin(), own.end(),
-                     [&](const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); });
+  return std::any_of(own.begin(), own.end(), [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
 }
 
 // The option that `word` names and that wants a value after it.

@@ -27,8 +27,8 @@ constexpr const char* kDescription =
     "\n"
     "Instead of a .gguf: a Hugging Face folder, or --spec dim=128,base=1e4,ctx=4k.\n";
 
-// Measuring lives in a program of its own beside this one, so that everything else starts without llama.cpp. `argv`: its
-// words, beginning with a name.
+// Measuring lives in a program of its own beside this one, so that everything else starts without llama.cpp. `argv`:
+// its words, beginning with a name.
 int run_eval(char** argv) {
   std::error_code status;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", status);

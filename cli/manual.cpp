@@ -33,13 +33,16 @@ std::string roff(std::string_view text) {
 std::string paragraphs(std::string_view text) {
   std::string out;
   bool example = false;
+  bool apart = false;  // the next line begins a paragraph
   for (const std::string_view line : base::split(text, '\n')) {
     const bool indented = line.starts_with("  ");
-    if (indented && !example) out += ".PP\n.RS 2\n.nf\n";
+    if (indented && !example) out += ".RS 2\n.nf\n";
     if (!indented && example) out += ".fi\n.RE\n";
-    if (!indented && line.empty()) continue;
-    if (!indented && example) out += ".PP\n";
+    apart = apart || (example && !indented) || line.empty();
     example = indented;
+    if (line.empty()) continue;
+    if (apart && !indented && !out.empty()) out += ".PP\n";
+    apart = false;
     out += roff(indented ? line.substr(2) : line) + "\n";
   }
   return out + (example ? ".fi\n.RE\n" : "");
@@ -51,10 +54,12 @@ std::string option_entry(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) names += (names.empty() ? "--" : ", --") + name;
   if (option.get_positional()) names = option.get_name();
   const std::string type = option.get_type_name();
-  const std::string value = option.get_type_size() == 0 || option.get_positional() ? "" : type.substr(0, type.find(':'));
+  const std::string value =
+      option.get_type_size() == 0 || option.get_positional() ? "" : type.substr(0, type.find(':'));
   std::string text = option.get_description();
   for (char& c : text) c = c == '\n' ? ' ' : c;
-  return fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(names), value.empty() ? "" : " \\fI" + roff(value) + "\\fR", roff(text));
+  return fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(names), value.empty() ? "" : " \\fI" + roff(value) + "\\fR",
+                     roff(text));
 }
 
 std::string options_of(const CLI::App& command) {
@@ -81,9 +86,11 @@ std::string manual_page(CLI::App& program) {
                        paragraphs(command->get_description()), options_of(*command));
   }
   return out +
-         ".SH EXIT STATUS\n0 done, 1 failure, 2 wrong usage, 3 findings or a threshold missed, 130 interrupted with what was\n"
+         ".SH EXIT STATUS\n0 done, 1 failure, 2 wrong usage, 3 findings or a threshold missed, 130 interrupted with "
+         "what was\n"
          "finished kept.\n"
-         ".SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\nno colour, whatever its value\n.TP\n\\fBCOLUMNS\\fR\nwidth of tables where output "
+         ".SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\nno colour, whatever its value\n.TP\n\\fBCOLUMNS\\fR\nwidth of tables "
+         "where output "
          "is no terminal (80)\n";
 }
 

@@ -27,7 +27,9 @@ constexpr std::size_t kCell = 6;  // a shade, a number, a space: "█ 100 "
 std::string_view shade(double percent) {
   static constexpr std::array<std::string_view, 5> unicode = {"·", "░", "▒", "▓", "█"};
   static constexpr std::array<std::string_view, 5> ascii = {".", "-", "+", "*", "#"};
-  const auto step = percent >= 100 ? std::size_t{4} : percent <= 0 ? std::size_t{0} : 1 + static_cast<std::size_t>(percent / 33.4);
+  const auto step = percent >= 100 ? std::size_t{4}
+                    : percent <= 0 ? std::size_t{0}
+                                   : 1 + static_cast<std::size_t>(percent / 33.4);
   return (terminal().unicode ? unicode : ascii).at(step);
 }
 
@@ -49,21 +51,23 @@ std::vector<std::string> block_of(const NeedleGrid& grid, std::size_t plan, std:
     std::string line;
     for (const std::int64_t length : grid.lengths) {
       const NeedleGrid::Cell* cell = grid.at(plan, length, row);
-      line += cell == nullptr ? std::string(kCell, ' ') : fmt::format("{} {:>3.0f} ", shade(cell->percent()), cell->percent());
+      line += cell == nullptr ? std::string(kCell, ' ')
+                              : fmt::format("{} {:>3.0f} ", shade(cell->percent()), cell->percent());
     }
     lines.push_back(padded(std::move(line), width));
   }
   return lines;
 }
 
-std::string draw_grid(const NeedleGrid& grid) {
+std::string draw_grid(const NeedleGrid& grid, std::int64_t trained) {
   std::size_t label = 0;
   for (int row = 0; row < grid.depths.count(); ++row) label = std::max(label, grid.depths.name(row).size());
   const std::size_t width = grid.lengths.size() * kCell;
   const std::size_t margin = label + 3;
   const std::size_t room = terminal().width > margin ? terminal().width - margin : 0;
   const std::size_t beside = std::max<std::size_t>(1, (room + 2) / (width + 2));  // blocks in a row
-  std::string out = fmt::format("{}: percent found by length (across) and depth (down)\n", grid.title);
+  std::string out = fmt::format("{}: percent found by length (across) and depth (down){}\n", grid.title,
+                                trained > 0 ? fmt::format("; trained for {}", format_context(trained)) : "");
   for (std::size_t first = 0; first < grid.plans.size(); first += beside) {
     std::vector<std::vector<std::string>> blocks;
     for (std::size_t plan = first; plan < std::min(grid.plans.size(), first + beside); ++plan) {
@@ -92,7 +96,7 @@ std::string needle_chart(std::span<const Record> records, const RunInfo& info) {
     std::vector<int> rows;
     for (const auto& [place, cell] : grid.cells) rows.push_back(std::get<2>(place));
     if (std::count(rows.begin(), rows.end(), rows.front()) == std::ssize(rows)) continue;
-    out += "\n" + draw_grid(grid);
+    out += "\n" + draw_grid(grid, info.context_trained);
   }
   return out;
 }
@@ -110,23 +114,26 @@ std::string loss_chart(std::span<const Record> records, const RunInfo& info) {
     low = std::min(low, *smallest);
     high = std::max(high, *largest);
   }
-  std::string out = fmt::format("\nLoss by position, nats a token, over {} text{} (height {:.2f} .. {:.2f})\n", curves->documents,
-                                curves->documents == 1 ? "" : "s", low, high);
+  std::string out = fmt::format("\nLoss by position, nats a token, over {} text{} (height {:.2f} .. {:.2f})\n",
+                                curves->documents, curves->documents == 1 ? "" : "s", low, high);
+  const std::size_t wide = std::max<std::size_t>(1, width / curves->ends.size());  // columns of a stretch
   for (std::size_t p = 0; p < curves->plans.size(); ++p) {
     std::string name = curves->plans[p].text();
     if (name.size() > kName) name = name.substr(0, kName - 3) + "...";
+    std::vector<double> drawn;
+    for (const double nll : curves->nll[p]) drawn.insert(drawn.end(), wide, nll);
     // A little below the lowest, which is a value and not nothing
-    out += fmt::format("  {:<{}} {} {:.3f}\n", name, kName, sparkline(curves->nll[p], low - (high - low) / 8, high, width),
+    out += fmt::format("  {:<{}} {} {:.3f}\n", name, kName, sparkline(drawn, low - (high - low) / 8, high, width),
                        curves->nll[p].back());
   }
   // Where the trained length is, and the end
-  std::string axis(curves->ends.size(), ' ');
+  std::string axis(wide * curves->ends.size(), ' ');
   const std::string end = format_context(curves->ends.back());
   if (axis.size() > end.size()) axis.replace(axis.size() - end.size(), end.size(), end);
-  const auto trained = std::find_if(curves->ends.begin(), curves->ends.end(),
-                                    [&](std::int64_t tokens) { return tokens >= info.context_trained; });
+  const auto beyond = std::find_if(curves->ends.begin(), curves->ends.end(),
+                                   [&](std::int64_t tokens) { return tokens > info.context_trained; });
   const std::string mark = "^ trained " + format_context(info.context_trained);
-  const auto at = static_cast<std::size_t>(trained - curves->ends.begin());
+  const auto at = static_cast<std::size_t>(beyond - curves->ends.begin()) * wide;
   if (info.context_trained > 0 && at + mark.size() + end.size() + 1 < axis.size()) axis.replace(at, mark.size(), mark);
   return out + fmt::format("  {:<{}} {}\n", "", kName, dim(axis));
 }

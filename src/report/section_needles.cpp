@@ -87,8 +87,7 @@ Figure figure_of(const Context& context, const NeedleGrid& grid, std::string nam
   figure.conclusion = conclusion_of(grid);
   figure.reading = fmt::format(
       "Percent found by length (across) and by the needle's depth in the text (down), one scale for all plans; bright "
-      "and 100 "
-      "is good.{}",
+      "and 100 is good, an empty cell was not measured.{}",
       trained > 0 ? fmt::format(" The rule marks the trained length, {}.", format_context(trained)) : "");
   std::vector<int> rows(static_cast<std::size_t>(grid.depths.count()));
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int>(i);
