@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/commit.h"
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
@@ -170,7 +171,7 @@ Result<std::vector<Candidate>> candidates_of(const EvalOptions& options) {
 }
 
 Result<OpenRun> open_run(const EvalOptions& options, RunInfo info) {
-  info.version = *MRROPE_COMMIT == '\0' ? MRROPE_VERSION : MRROPE_VERSION " (" MRROPE_COMMIT ")";
+  info.version = *commit() == '\0' ? MRROPE_VERSION : fmt::format("{} ({})", MRROPE_VERSION, commit());
   info.machine = machine();
   info.started = now();
   std::string folder = options.output;

@@ -133,10 +133,9 @@ Figure curve_figure(const Context& context, const std::vector<Record>& records, 
     x["scale"] = base::Json{{"nice", false}, {"padding", 12}};
     x["axis"].erase("values");
   }
-  const base::Json y_scale{{"type", log_scale ? "log" : "linear"},
-                           {"zero", false},
-                           {"nice", true},
-                           {"domain", {rounded(low * 0.97), rounded(high * 1.03)}}};
+  base::Json y_scale{
+      {"type", log_scale ? "log" : "linear"}, {"nice", !log_scale}, {"domain", {rounded(low * 0.97), rounded(high * 1.03)}}};
+  if (!log_scale) y_scale["zero"] = false;
   const std::int64_t judged = judged_length(rows);
   figure.conclusion = best_sentence(best_at(records, rows, plans, judged), judged, plans.size(), kind);
   figure.reading = fmt::format(

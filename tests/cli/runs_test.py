@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""merge, compare and export of runs with answers.
+"""merge, compare, report and export of runs, and what they draw.
 
     runs_test.py MRROPE
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "browser"))
+import synthetic  # noqa: E402  pylint: disable=wrong-import-position
+
 PROGRAM = sys.argv.pop(1)
 
 
-def run(*arguments, status=0):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+def run(*arguments, status=0, **environment):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, encoding="utf-8", timeout=60, env=os.environ | environment)
     assert done.returncode == status, f"{arguments}: exit {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stderr if status else done.stdout
 
@@ -88,6 +92,42 @@ class Runs(unittest.TestCase):
         results = json.loads(next(f for f in files if f.name.startswith("results_") and "yarn" in str(f)).read_text())
         self.assertEqual(results["results"]["vt"]["4096,none"], 1)
         self.assertEqual(results["groups"]["ruler"]["8192,none"], 1)  # this shard has the even samples
+
+
+class Pictures(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.folder = pathlib.Path(place.name)
+        self.ppl = synthetic.write_run(self.folder / "ppl", "ppl", synthetic.ppl_records())
+        self.niah = synthetic.write_run(self.folder / "niah", "niah", synthetic.needle_records(), command=["--depths", "5"])
+
+    def test_needles_are_drawn_as_wide_as_the_terminal(self):
+        for columns in (80, 120):
+            text = run("compare", self.niah, COLUMNS=str(columns), LC_ALL="C.UTF-8")
+            self.assertLessEqual(max(map(len, text.splitlines())), columns)
+            self.assertIn("niah: percent found by length (across) and depth (down); trained for 512", text)
+            self.assertRegex(text, r"  100 % █ 100 ")
+            self.assertNotIn("\x1b", text)  # no colour in a pipe
+        self.assertRegex(run("compare", self.niah, LC_ALL="C"), r"  100 % # 100 ")
+
+    def test_losses_are_drawn_with_the_trained_length(self):
+        text = run("compare", self.ppl, COLUMNS="80", LC_ALL="C.UTF-8")
+        self.assertIn("Loss by position, nats a token, over 5 texts", text)
+        self.assertRegex(text, r"  none +▁+.*█+ 3\.\d\d\d\n")
+        self.assertRegex(text, r"\^ trained 512 +2k\n")
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
+    def test_a_report_says_what_it_wrote_and_what_is_wrong(self):
+        page = self.folder / "page.html"
+        self.assertRegex(run("report", self.ppl, self.niah, "-o", page, "--specs", self.folder / "specs"),
+                         r"wrote +\S+page.html \(\d\.\d MB\): 285 records, \d+ pictures?\n")
+        self.assertEqual({path.suffix for path in (self.folder / "specs").iterdir()}, {".json", ".csv"})
+        self.assertIn("no records of", run("report", self.ppl, "-o", page, "--baseline", "ntk", status=2))
+        self.assertIn("--output", run("report", self.ppl, status=2))
+        with open(self.ppl / "records.jsonl", "a", encoding="utf-8") as file:
+            file.write('{"schema": "mrro')
+        run("report", self.ppl, "-o", page)
 
 
 if __name__ == "__main__":

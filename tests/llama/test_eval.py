@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import pty
 import random
 import re
 import shutil
@@ -170,3 +171,24 @@ def test_a_damaged_last_line_is_measured_again(tmp_path):
     records = tmp_path / "run" / "records.jsonl"
     records.write_bytes(records.read_bytes()[:-40])
     assert results(tmp_path / "run") == whole
+
+
+def test_a_terminal_sees_how_far_it_is_and_a_pipe_sees_nothing():
+    command = [MRROPE, "eval", "ppl", "-m", MODEL, "-f", TEXT, "--factor", "4", "--methods", "none,yarn,mrrope-pro", "--lengths", "2k"]
+    watched, terminal = pty.openpty()
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=terminal) as process:
+        os.close(terminal)
+        seen = b""
+        while True:
+            try:
+                chunk = os.read(watched, 4096)
+            except OSError:  # the terminal's other end is closed
+                break
+            seen += chunk
+        os.close(watched)
+    assert process.returncode == 0
+    lines = seen.decode().split("\r\x1b[K")
+    assert any(re.match(r"3/3  \d+ tokens/s  \d+:\d\d left  best (none|yarn x4) \d+\.\d{3}  mrrope-pro x4, theory.md", line) for line in lines), lines
+    assert lines[-1] == ""  # gone when it is done
+    quiet = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+    assert quiet.stderr == ""
