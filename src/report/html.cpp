@@ -7,21 +7,30 @@
 
 namespace mrrope::report {
 
-std::string escaped(std::string_view text) {
+std::string printable(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const base::CodePoint c = base::first_code_point(text);
-    const std::string_view bytes = text.substr(0, c.bytes);
     const bool control = (c.value < 0x20 && c.value != '\n' && c.value != '\t') || (c.value >= 0x7F && c.value < 0xA0);
-    switch (c.value) {
+    const bool line_end = c.value == 0x2028 || c.value == 0x2029;
+    out += c.value == base::kNoCharacter || control || line_end ? std::string_view("\xEF\xBF\xBD")
+                                                                : text.substr(0, c.bytes);
+    text.remove_prefix(c.bytes);
+  }
+  return out;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
       case '\'': out += "&#39;"; break;
-      default: out += c.value == base::kNoCharacter || control ? std::string_view("\xEF\xBF\xBD") : bytes;
+      default: out += c;
     }
-    text.remove_prefix(c.bytes);
   }
   return out;
 }

@@ -11,7 +11,11 @@
 
 namespace mrrope::report {
 
-// For element content and quoted attributes. What is not UTF-8, and control characters, become U+FFFD.
+// What is not UTF-8, control characters, and the line ends of JavaScript that are none elsewhere become U+FFFD. Names of
+// plans pass through it before anything else: Vega-Lite writes them into expressions, whose parser knows no U+2028.
+std::string printable(std::string_view text);
+
+// printable(), for element content and quoted attributes.
 std::string escaped(std::string_view text);
 
 // JSON that can stand in a <script type="application/json"> element whatever its strings hold: <, > and & are written

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "eval/run_files.h"
+#include "report/html.h"
 
 namespace mrrope::report {
 
@@ -75,6 +76,8 @@ class Reader {
 }  // namespace
 
 std::optional<Error> add_record(Runs& runs, Record record) {
+  record.method = printable(record.method);
+  record.task = printable(record.task);
   ++runs.records;
   ++runs.sources.back().records;
   if (!record.answer) {

@@ -72,7 +72,7 @@ class Pages(unittest.TestCase):
     def test_no_text_of_a_record_becomes_code(self):
         hostile = synthetic.HOSTILE
         plans = [("none", 1.0), (hostile, 4.0)]
-        ppl = synthetic.write_run(self.folder / "hostile-ppl", "ppl", synthetic.ppl_records(name=hostile + "{}", plans=plans),
+        ppl = synthetic.write_run(self.folder / "hostile-ppl", "ppl", synthetic.ppl_records(name=hostile, plans=plans),
                                   model=hostile, command=["eval", hostile], settings={hostile: hostile})
         needles = synthetic.write_run(self.folder / "hostile-niah", hostile, synthetic.needle_records(task=hostile, text=hostile, plans=plans),
                                       model=hostile, command=["eval", "niah", "--depths", hostile])

@@ -22,7 +22,7 @@ def write_run(folder, task, records, model="model.gguf", command=(), trained=512
     return folder
 
 
-def ppl_records(texts=5, seed=1, name="text-{}.txt", plans=tuple(PLANS)):
+def ppl_records(texts=5, seed=1, name="text-", plans=tuple(PLANS)):
     rng = random.Random(seed)
     base = [10000 ** (-i / PAIRS) for i in range(PAIRS)]
     for text in range(texts):
@@ -36,7 +36,7 @@ def ppl_records(texts=5, seed=1, name="text-{}.txt", plans=tuple(PLANS)):
             points = [{"length": n, "predicted": n - 1, "nll": math.fsum(nll[: n // 256])} for n in LENGTHS]
             slow = [1 if i < 5 else factor if i > 11 else factor ** ((i - 5) / 6) for i in range(PAIRS)]
             yield {"schema": "mrrope.record/1", "key": f"ppl {text} {method} {factor}", "task": "ppl", "method": method,
-                   "factor": factor, "document": name.format(text), "document_hash": f"{text:032x}", "points": points,
+                   "factor": factor, "document": f"{name}{text}", "document_hash": f"{text:032x}", "points": points,
                    "bucket": 256, "bucket_nll": nll, "kl_tokens": 512, "kl": 512 * (0.0 if method == "none" else 0.01),
                    "inv_freq": [t / s for t, s in zip(base, slow)], "attention_scale": 1.0, "seconds": 1.5}
 
