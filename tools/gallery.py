@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Makes docs/gallery from nothing but the program, the small model of the tests and documents of this repository.
 
-    tools/gallery.py build/release/mrrope [FOLDER]       (default: docs/gallery; needs chromium)
+    tools/gallery.py build/release/mrrope [FOLDER [RUNS]]       (default: docs/gallery; needs chromium)
 
 Three runs (perplexity, needles, edges of the band), two pages, pictures of it at 1280 and 390 pixels, and what the
 terminal shows at 80 and 120 columns. Some three minutes of one core. Numbers are the same every time; PNG files are as the
-browser of the day draws them.
+browser of the day draws them. RUNS keeps the runs for another time.
 """
 import os
 import pathlib
@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests" / "browser"))
 import browser as browsers  # noqa: E402  pylint: disable=wrong-import-position
 
 MODEL = ROOT / "tests" / "models" / "tiny-512.gguf"
-TEXTS = [ROOT / "docs" / name for name in ("theory.md", "engines.md", "benchmarks.md")]
+TEXTS = [ROOT / "docs" / name for name in ("theory.md", "engines.md", "benchmarks.md", "evaluation.md", "scale.md")]
 METHODS = "none,yarn,mrrope-uni,mrrope-pro"
 HIGH = (8, 11, 14, 17, 20)  # first pair of 32 that gets the whole factor
 PICTURES = {"ppl": "Perplexity by length, with 95 % bands", "ppl-paired": "The same in pairs: what tells plans apart",
@@ -79,7 +79,7 @@ def main():
     output = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "docs" / "gallery")
     output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+        folder = pathlib.Path(sys.argv[3] if len(sys.argv) > 3 else name)
         measure(program, folder)
         draw(program, folder, output)
         describe(program, folder, output)

@@ -11,8 +11,8 @@
 
 namespace mrrope::report {
 
-// What is not UTF-8, control characters, and the line ends of JavaScript that are none elsewhere become U+FFFD. Names of
-// plans pass through it before anything else: Vega-Lite writes them into expressions, whose parser knows no U+2028.
+// What is not UTF-8, control characters, and the line ends of JavaScript that are none elsewhere become U+FFFD. Names
+// of plans pass through it before anything else: Vega-Lite writes them into expressions, whose parser knows no U+2028.
 std::string printable(std::string_view text);
 
 // printable(), for element content and quoted attributes.

@@ -157,9 +157,4 @@ std::string listed(std::span<const std::string> words) {
   return out;
 }
 
-std::string capital(std::string text) {
-  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') text.front() = static_cast<char>(text.front() - 32);
-  return text;
-}
-
 }  // namespace mrrope::report

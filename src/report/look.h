@@ -61,7 +61,4 @@ std::string ppl_text(double ppl);
 // "a", "a and b", "a, b and c".
 std::string listed(std::span<const std::string> words);
 
-// "first" with a capital.
-std::string capital(std::string text);
-
 }  // namespace mrrope::report

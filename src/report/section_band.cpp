@@ -112,25 +112,22 @@ std::optional<Figure> edge_figure(const Context& context, const std::vector<Sett
     }
     const Comparison c = compare_ppl(context.runs.passes, worst->plan.method, worst->plan.factor, best->plan.method,
                                      best->plan.factor, best->row.length);
-    words.push_back(fmt::format("{} is lowest at {} = {} ({}); its worst, {}, is {}", law, name, varied(*best),
-                                ppl_text(best->row.ppl), varied(*worst), c.verdict()));
+    words.push_back(fmt::format("{} is lowest at {} = {} ({}); its worst, {}, against that: {}", law, name,
+                                varied(*best), ppl_text(best->row.ppl), varied(*worst), c.verdict()));
   }
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : "; ") + word;
-  figure.conclusion = capital(all) + ".";
-  figure.reading = fmt::format("{} Bars: one standard error over texts, which plans share.",
-                               vary_high ? "d_h: the first pair that is slowed down by the whole factor."
-                                         : "d_l: the last pair that is left alone.");
+  figure.conclusion = all + ".";
+  figure.reading =
+      fmt::format("{} Lower is better; differences are judged text by text, and the table has the spread over texts.",
+                  vary_high ? "d_h: the first pair that is slowed down by the whole factor."
+                            : "d_l: the last pair that is left alone.");
   figure.spec = make_spec(
       R"({
     "width": "container", "height": 240,
-    "transform": [{"calculate": "datum.ppl - datum.stderr", "as": "low"}, {"calculate": "datum.ppl + datum.stderr", "as": "high"}],
     "layer": [
-      {"mark": {"type": "rule", "opacity": 0.5},
-       "encoding": {"x": "@x", "y": {"field": "low", "type": "quantitative", "title": "perplexity", "scale": {"zero": false}},
-                    "y2": {"field": "high"}, "color": "@colour"}},
       {"mark": {"type": "line", "strokeWidth": 2},
-       "encoding": {"x": "@x", "y": {"field": "ppl", "type": "quantitative"}, "color": "@colour", "strokeDash": "@dash"}},
+       "encoding": {"x": "@x", "y": {"field": "ppl", "type": "quantitative", "title": "perplexity", "scale": {"zero": false}}, "color": "@colour", "strokeDash": "@dash"}},
       {"mark": {"type": "point", "size": 55, "filled": true, "tooltip": {"content": "data"}},
        "encoding": {"x": "@x", "y": {"field": "ppl", "type": "quantitative"}, "color": "@colour", "shape": "@shape"}}
     ]})",
@@ -142,7 +139,7 @@ std::optional<Figure> edge_figure(const Context& context, const std::vector<Sett
                         {"axis", base::Json{{"grid", false}, {"tickMinStep", 1}}}}},
        {"colour",
         base::Json::parse(
-            R"({"field": "law", "type": "nominal", "title": null, "scale": {"range": ["#D55E00", "#0072B2", "#009E73", "#CC79A7"]}})")},
+            R"({"field": "law", "type": "nominal", "title": null, "legend": {"symbolOpacity": 1}, "scale": {"range": ["#D55E00", "#0072B2", "#009E73", "#CC79A7"]}})")},
        {"dash", base::Json::parse(R"({"field": "law", "type": "nominal", "title": null})")},
        {"shape", base::Json::parse(R"({"field": "law", "type": "nominal", "title": null})")}});
   return figure;

@@ -166,7 +166,7 @@ Figure lambda_figure(const Context& context, const Tables& tables) {
     kinds += fmt::format("{}{} is {}", kinds.empty() ? "" : "; ", plan.name.text(), describe(classify(s)));
   }
   fill(figure, "pair", pairs_of(tables.trained.size() - 1), "lambda", tables, y);
-  figure.conclusion = kinds.empty() ? "Every pair keeps its trained speed." : capital(kinds) + ".";
+  figure.conclusion = kinds.empty() ? "Every pair keeps its trained speed." : kinds + ".";
   figure.reading =
       "λ_i = s_(i+1) / s_i. Rising over the band: progressive, fast pairs keep their resolution; level: uniform; "
       "falling: regressive.";

@@ -44,12 +44,15 @@ const PplRow* row_at(const std::vector<PplRow>& rows, const PlanName& plan, std:
   return nullptr;
 }
 
-// 95 % of ppl, by its standard error in nats. Of two texts nothing is known: Student's t would be 12.7.
+// Fewer texts say too little about others: Student's t of four texts is 3.2, and the band would fill the picture.
+constexpr std::size_t kTextsForBands = 5;
+
+// 95 % of ppl, by its standard error in nats: over texts, or within the only one.
 struct Band {
   double low = 0, high = 0;
 };
 std::optional<Band> band_of(const PplRow& row) {
-  if (row.documents == 2 || row.stderr_ppl == 0) return std::nullopt;
+  if ((row.documents > 1 && row.documents < kTextsForBands) || row.stderr_ppl == 0) return std::nullopt;
   const double t = row.documents == 1 ? 1.96 : student_t95(row.documents - 1);
   const double half = t * row.stderr_ppl / row.ppl;
   return Band{row.ppl * std::exp(-half), row.ppl * std::exp(half)};
@@ -133,19 +136,21 @@ Figure curve_figure(const Context& context, const std::vector<Record>& records, 
     x["scale"] = base::Json{{"nice", false}, {"padding", 12}};
     x["axis"].erase("values");
   }
-  base::Json y_scale{
-      {"type", log_scale ? "log" : "linear"}, {"nice", !log_scale}, {"domain", {rounded(low * 0.97), rounded(high * 1.03)}}};
+  base::Json y_scale{{"type", log_scale ? "log" : "linear"},
+                     {"nice", !log_scale},
+                     {"domain", {rounded(low * 0.97), rounded(high * 1.03)}}};
   if (!log_scale) y_scale["zero"] = false;
   const std::int64_t judged = judged_length(rows);
   figure.conclusion = best_sentence(best_at(records, rows, plans, judged), judged, plans.size(), kind);
-  figure.reading = fmt::format(
-      "{} over {}; lower is better{}. {}",
-      kind.gap ? "Perplexity of the last segment" : "Perplexity of the first N tokens", texts_word(documents),
-      log_scale ? "; logarithmic" : "",
-      documents == 1   ? "Bands: 95 % by the spread within this one text."
-      : documents == 2 ? "Two texts are too few for bands."
-                       : "Bands: 95 % by the spread over texts, which differ more than plans do; the paired picture "
-                         "tells plans apart.");
+  figure.reading =
+      fmt::format("{} over {}; lower is better{}. {}",
+                  kind.gap ? "Perplexity of the last segment" : "Perplexity of the first N tokens",
+                  texts_word(documents), log_scale ? "; logarithmic" : "",
+                  documents == 1 ? "Bands: 95 % by the spread within this one text."
+                  : documents < kTextsForBands
+                      ? "So few texts make no bands; the paired picture tells plans apart."
+                      : "Bands: 95 % by the spread over texts, which differ more than plans do; the paired picture "
+                        "tells plans apart.");
   figure.spec = make_spec(
       R"({
     "width": "container", "height": 300,
@@ -189,7 +194,9 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<Re
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
       const Comparison c = compare_ppl(records, plan.method, plan.factor, base.method, base.factor, length);
-      cells.push_back(c.documents == 0 ? "-" : c.verdict());
+      cells.push_back(c.documents == 0 ? "-"
+                                       : fmt::format("{:+.1f} ± {:.1f} %{}", 100 * (c.ratio - 1),
+                                                     50 * (c.ratio_high - c.ratio_low), c.differs ? " *" : ""));
       if (c.documents == 0) continue;
       const auto percent = [](double ratio) { return std::isfinite(ratio) ? Cell(100 * (ratio - 1)) : Cell(); };
       figure.data.rows.push_back({plan.text(), length, percent(c.ratio), percent(c.ratio_low), percent(c.ratio_high),
@@ -211,7 +218,8 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<Re
   figure.conclusion =
       fmt::format("At {}{} against {}: {}.", kind.gap ? "+" : "", format_context(judged), base.text(), all);
   figure.reading =
-      "Difference of perplexity in percent, taken text by text, with 95 % intervals; below 0 is better. Filled: "
+      "Difference of perplexity in percent, taken text by text, with 95 % intervals; below 0 is better. Filled, and * "
+      "in the table: "
       "0 lies outside the interval.";
   const base::Json look = context.look.encodings(shown);
   const base::Json percent = percent_scale(lowest, highest);

@@ -160,7 +160,9 @@ std::optional<Figure> paired_table(const Context& context, const std::vector<Mea
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
       const ScoreComparison c = compare_plans(runs, plan, base, length);
-      cells.push_back(c.samples == 0 ? "-" : c.verdict());
+      cells.push_back(c.samples == 0 ? "-"
+                                     : fmt::format("{:+.1f} ± {:.1f}{}", c.difference, (c.high - c.low) / 2,
+                                                   c.differs ? " *" : ""));
       if (c.samples == 0) continue;
       figure.data.rows.push_back({plan.text(), length, c.difference, c.low, c.high,
                                   static_cast<std::int64_t>(c.samples), c.p_value, c.verdict()});
@@ -170,7 +172,8 @@ std::optional<Figure> paired_table(const Context& context, const std::vector<Mea
   }
   if (figure.data.rows.empty()) return std::nullopt;
   figure.conclusion = fmt::format("At {} against {}: {}.", format_context(judged), base.text(), all);
-  figure.reading = "Differences sample by sample in points of 100, over all tasks, with 95 % intervals.";
+  figure.reading =
+      "Differences sample by sample in points of 100, over all tasks, with 95 % intervals; * a difference.";
   return figure;
 }
 

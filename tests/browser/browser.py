@@ -135,5 +135,6 @@ class Page:
         box = self.value("(() => { const e = document.querySelector(" + json.dumps(selector or "html") + ");"
                          "const r = e.getBoundingClientRect();"
                          "return {x: r.x + scrollX, y: r.y + scrollY, width: r.width, height: r.height}; })()")
+        self.call("Page.bringToFront")  # others are not painted
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=box | {"scale": 1})["data"]
         pathlib.Path(file).write_bytes(base64.b64decode(data))

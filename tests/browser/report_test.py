@@ -8,6 +8,7 @@ import csv
 import math
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -147,7 +148,10 @@ class Pages(unittest.TestCase):
         words = subprocess.run([PROGRAM, "compare", str(self.ppl)], capture_output=True, text=True, check=True).stdout
         page = self.browser.open(self.folder / "page.html")
         cell = page.value("document.querySelector('#ppl-paired tbody tr:last-child td:last-child').textContent")
-        self.assertIn(f"mrrope-pro x4: {cell} at 2k", words)
+        self.assertRegex(words, r"\n  mrrope-pro x4 .* " + re.escape(cell) + "\n")
+        said = page.value("document.querySelector('#ppl-paired .conclusion').textContent")
+        verdict = re.search(r"mrrope-pro x4: (.*) at 2k;", words).group(1)
+        self.assertIn(f"mrrope-pro x4 {verdict}", said)
 
 
 if __name__ == "__main__":
