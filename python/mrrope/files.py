@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from . import _core
@@ -142,6 +141,8 @@ def hf_overrides(plan: _core.Plan, model: Source | None = None) -> dict[str, Any
     model  its folder, config.json or config. None stands for a plain decoder such as Llama; a plan with several groups
            of layers (Gemma 3), a partly rotated head or a text model inside another one needs it
     """
+    import json
+
     if model is None:
         if len(plan.groups) > 1:
             raise Error("the plan has several groups of layers; say which model", "invalid argument", "model")
@@ -153,4 +154,5 @@ def hf_overrides(plan: _core.Plan, model: Source | None = None) -> dict[str, Any
             "max_position_embeddings": plan.spec.context,
             "rope_theta": plan.spec.base,
         }
-    return json.loads(_core.hf_overrides(plan, read(model)))
+    overrides: dict[str, Any] = json.loads(_core.hf_overrides(plan, read(model)))
+    return overrides

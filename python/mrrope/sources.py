@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 
 from . import _core
 from .errors import Error
 
-TYPE_CHECKING = False  # importing typing would take a tenth of the time that `import mrrope` may take
+TYPE_CHECKING = False  # typing, like json below, would take longer to import than all of ours
 if TYPE_CHECKING:
     from typing import Any, Protocol, Union
 
@@ -51,6 +50,8 @@ def read(source: Source) -> _core.Model:
         if to_dict is None:
             raise TypeError(f"expected a path, a config or a dict, found {type(source).__name__}")
         source = to_dict()
+    import json
+
     try:
         text = json.dumps(source)
     except (TypeError, ValueError, RecursionError) as error:

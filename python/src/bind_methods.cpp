@@ -59,8 +59,9 @@ names. Two that are lists of numbers have constructors of their own: Method.cust
       .def("__repr__", [](const Method& self) { return fmt::format("Method(\"{}\")", spell(self)); })
       .def("__eq__", &equal<Method>, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__hash__", [](const Method& self) { return std::hash<std::string>()(spell(self)); })
-      .def("__reduce__",
-           [](const nb::object& self) { return nb::make_tuple(self.type(), nb::make_tuple(nb::str(self))); });
+      .def("__getstate__", &spell)
+      .def("__setstate__",
+           [](Method& self, std::string_view spelling) { new (&self) Method(value(parse_method(spelling))); });
 }
 
 void bind_catalogue(nb::module_& m) {
