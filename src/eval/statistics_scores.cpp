@@ -197,7 +197,10 @@ std::string ScoreComparison::verdict() const {
   if (samples == 0) return "nothing to compare";
   const double half = (high - low) / 2;
   if (!std::isfinite(half)) return fmt::format("{:+.1f} points, one value only", difference);
-  if (!differs) return fmt::format("no difference ({:+.1f} ± {:.1f} points)", difference, half);
+  const bool apart = low > 0 || high < 0;
+  if (!differs) {
+    return fmt::format("{} ({:+.1f} ± {:.1f} points)", apart ? "too few to tell" : "no difference", difference, half);
+  }
   return fmt::format("{:+.1f} ± {:.1f} points", difference, half);
 }
 
