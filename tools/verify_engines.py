@@ -12,6 +12,7 @@ src/targets/hf_rules.cpp (`versions` and kVerified), and renew docs/engines.md w
 """
 
 import argparse
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -48,8 +49,10 @@ def main():
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}")
     total, wrong = 0, 0
-    for name in args.engines or ENGINES:
-        good, bad, skipped, seconds, version = verify(name, args.newest)
+    names = args.engines or list(ENGINES)
+    with concurrent.futures.ThreadPoolExecutor(2) as two:  # most of the time is importing and waiting
+        results = two.map(lambda name: verify(name, args.newest), names)
+    for name, (good, bad, skipped, seconds, version) in zip(names, results):
         print(f"{name} {version}: {good} as predicted, {len(bad)} not, {seconds:.0f} s", flush=True)
         for cell in bad:
             print(f"  not: {cell}")
