@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "mrrope/catalogue.h"
-#include "mrrope/units.h"
 #include "python/src/convert.h"
 #include "python/src/types.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "python/src/convert.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "mrrope/units.h"

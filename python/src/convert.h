@@ -55,7 +55,7 @@ std::vector<nb::str> texts(std::span<const std::string> all);
 // Names of files are bytes; Python smuggles them through str (PEP 383).
 nb::object path_text(const std::string& path);
 
-// A property that shows a text field: .def_prop_ro("advice", text_field<&Finding::advice>).
+// A property that shows a text: .def_prop_ro("advice", &read_text<&Finding::advice, Finding>).
 template <auto Member, class Owner>
 nb::str read_text(const Owner& owner) {
   return text(owner.*Member);
