@@ -140,8 +140,10 @@ std::optional<Figure> edge_figure(const Context& context, const std::vector<Sett
        {"colour",
         base::Json::parse(
             R"({"field": "law", "type": "nominal", "title": null, "legend": {"symbolOpacity": 1}, "scale": {"range": ["#D55E00", "#0072B2", "#009E73", "#CC79A7"]}})")},
-       {"dash", base::Json::parse(R"({"field": "law", "type": "nominal", "title": null})")},
-       {"shape", base::Json::parse(R"({"field": "law", "type": "nominal", "title": null})")}});
+       {"dash",
+        base::Json::parse(R"({"field": "law", "type": "nominal", "title": null, "legend": {"symbolOpacity": 1}})")},
+       {"shape",
+        base::Json::parse(R"({"field": "law", "type": "nominal", "title": null, "legend": {"symbolOpacity": 1}})")}});
   return figure;
 }
 

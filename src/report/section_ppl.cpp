@@ -44,18 +44,18 @@ const PplRow* row_at(const std::vector<PplRow>& rows, const PlanName& plan, std:
   return nullptr;
 }
 
-// Fewer texts say too little about others: Student's t of four texts is 3.2, and the band would fill the picture.
-constexpr std::size_t kTextsForBands = 5;
-
-// 95 % of ppl, by its standard error in nats: over texts, or within the only one.
 struct Band {
   double low = 0, high = 0;
 };
-std::optional<Band> band_of(const PplRow& row) {
-  if ((row.documents > 1 && row.documents < kTextsForBands) || row.stderr_ppl == 0) return std::nullopt;
-  const double t = row.documents == 1 ? 1.96 : student_t95(row.documents - 1);
-  const double half = t * row.stderr_ppl / row.ppl;
-  return Band{row.ppl * std::exp(-half), row.ppl * std::exp(half)};
+
+// 95 % around ppl: of the difference to the baseline, text by text, so that a plan differs where its band leaves the
+// baseline's line. Texts differ far more than plans do: their own spread would fill the picture and say nothing about
+// plans. Nothing for the baseline, and for two texts, whose t is 12.7.
+std::optional<Band> band_of(const std::vector<Record>& records, const PplRow& row, const PlanName& base) {
+  const Comparison c = compare_ppl(records, row.method, row.factor, base.method, base.factor, row.length);
+  if (PlanName{row.method, row.factor} == base || c.documents == 0 || c.documents == 2) return std::nullopt;
+  if (!std::isfinite(c.ratio_high) || c.ratio_low <= 0) return std::nullopt;
+  return Band{row.ppl * c.ratio_low / c.ratio, row.ppl * c.ratio_high / c.ratio};
 }
 
 std::string texts_word(std::size_t n) { return fmt::format("{} text{}", n, n == 1 ? "" : "s"); }
@@ -99,6 +99,7 @@ Figure curve_figure(const Context& context, const std::vector<Record>& records, 
   const std::vector<PplRow> rows = ppl_table(records);
   const std::vector<PlanName> plans = plans_of(records);
   const std::vector<std::int64_t> lengths = lengths_of(rows);
+  const PlanName base = baseline_of(context, plans);
   Figure figure{.name = kind.name, .title = kind.title};
   figure.data.columns = {"plan", "length", "ppl", "low", "high", "stderr", "documents", "last_2k"};
   figure.table.header = {"plan"};
@@ -113,7 +114,7 @@ Figure curve_figure(const Context& context, const std::vector<Record>& records, 
         cells.emplace_back("-");
         continue;
       }
-      const std::optional<Band> band = band_of(*row);
+      const std::optional<Band> band = band_of(records, *row, base);
       figure.data.rows.push_back({plan.text(), length, row->ppl, band ? Cell(band->low) : Cell(),
                                   band ? Cell(band->high) : Cell(), row->stderr_ppl,
                                   static_cast<std::int64_t>(row->documents), row->last_ppl});
@@ -142,21 +143,22 @@ Figure curve_figure(const Context& context, const std::vector<Record>& records, 
   if (!log_scale) y_scale["zero"] = false;
   const std::int64_t judged = judged_length(rows);
   figure.conclusion = best_sentence(best_at(records, rows, plans, judged), judged, plans.size(), kind);
-  figure.reading =
-      fmt::format("{} over {}; lower is better{}. {}",
-                  kind.gap ? "Perplexity of the last segment" : "Perplexity of the first N tokens",
-                  texts_word(documents), log_scale ? "; logarithmic" : "",
-                  documents == 1 ? "Bands: 95 % by the spread within this one text."
-                  : documents < kTextsForBands
-                      ? "So few texts make no bands; the paired picture tells plans apart."
-                      : "Bands: 95 % by the spread over texts, which differ more than plans do; the paired picture "
-                        "tells plans apart.");
+  figure.reading = fmt::format(
+      "{} over {}; lower is better{}. {}",
+      kind.gap ? "Perplexity of the last segment" : "Perplexity of the first N tokens", texts_word(documents),
+      log_scale ? "; logarithmic" : "",
+      plans.size() == 1 ? "The table has the spread over texts."
+      : documents == 2
+          ? "Two texts are too few for bands."
+          : fmt::format("Bands: 95 % of the difference to {}, text by text; a plan differs where its band leaves "
+                        "that line.",
+                        base.text()));
   figure.spec = make_spec(
       R"({
     "width": "container", "height": 300,
     "layer": [
       {"mark": {"type": "area", "opacity": 0.13, "clip": true, "tooltip": false},
-       "encoding": {"x": "@x", "y": {"field": "low", "type": "quantitative", "title": "perplexity", "scale": "@y"},
+       "encoding": {"x": "@x", "y": {"field": "low", "type": "quantitative", "title": "perplexity", "scale": "@y", "axis": {"tickCount": 6}},
                     "y2": {"field": "high"}, "color": "@colour"}},
       {"mark": {"type": "line", "strokeWidth": 2},
        "encoding": {"x": "@x", "y": {"field": "ppl", "type": "quantitative"}, "color": "@colour", "strokeDash": "@dash"}},
