@@ -36,7 +36,9 @@ struct Options {
 };
 
 struct Curve {
-  std::string name;
+  std::string name;  // for people
+  std::string method;
+  double factor = 1;
   AttentionCurve values;
 };
 
@@ -73,7 +75,8 @@ void print_json(const Options& options, const Document& text, const Band& pairs,
             {"samples", options.sampling.samples},
             {"distances", distances}};
   for (const Curve& c : curves) {
-    json["methods"].push_back({{"name", c.name},
+    json["methods"].push_back({{"method", c.method},
+                               {"factor", c.factor},
                                {"mean", c.values.mean},
                                {"deviation", c.values.deviation},
                                {"lower", c.values.lower},
@@ -166,8 +169,8 @@ int run_attention(Options& options) {
     if (!plan) return fail(plan.error());
     const std::string name =
         candidate.plan ? fmt::format("{} x{:g}", candidate.method, candidate.factor) : candidate.method;
-    curves.push_back(
-        {name, attention_by_distance(*vectors, plan->groups[0], first, last, distances, options.sampling)});
+    curves.push_back({name, candidate.method, plan->factor,
+                      attention_by_distance(*vectors, plan->groups[0], first, last, distances, options.sampling)});
   }
   const Band shown{.low = static_cast<double>(first), .high = static_cast<double>(last)};
   if (options.eval.json) print_json(options, text, shown, distances, curves);

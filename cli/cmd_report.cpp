@@ -68,7 +68,10 @@ void add_report(CLI::App& program, Action& action) {
                              "\n"
                              "  mrrope report run -o page.html\n"
                              "  mrrope report ppl-run niah-run plan.json -o page.html --specs pictures\n");
-  command->add_option("RUN", options->runs, "folders that mrrope eval wrote (of one model), and\nplan files")
+  command
+      ->add_option(
+          "RUN", options->runs,
+          "folders that mrrope eval wrote (of one model), plan\nfiles, and what analyze --attention --json wrote")
       ->required();
   command->add_option("-o,--output", options->output, "the page; an older one is replaced")
       ->type_name("FILE")

@@ -42,7 +42,8 @@ struct ReportOptions {
   std::string baseline = {};  // see choose_baseline()
 };
 
-// `runs`: folders that `mrrope eval` wrote, of one model; and plan files, for the pages on plans alone.
+// `runs`: folders that `mrrope eval` wrote, of one model; plan files, for the pages on plans alone; and what
+// `mrrope analyze --attention --json` wrote.
 // Errors: nothing to report; runs of different models; a damaged run or plan file; an unknown baseline.
 Result<Report> make_report(std::span<const std::string> runs, const ReportOptions& options = {});
 

@@ -55,6 +55,13 @@ class Reader {
   std::optional<Error> plan(const std::string& path) {
     const Result<std::string> text = base::read_file(path, kMaxPlanFile);
     if (!text) return text.error();
+    if (const Result<base::Json> json = base::parse_json(*text);
+        json && json->is_object() && json->value("schema", base::Json()) == "mrrope.attention/1") {
+      Result<AttentionFile> attention = read_attention(*json);
+      if (!attention) return Error{attention.error().code, to_string(attention.error()), path};
+      runs_.attention.push_back(*std::move(attention));
+      return std::nullopt;
+    }
     Result<Plan> plan = plan_from_json(*text);
     if (!plan) return Error{plan.error().code, to_string(plan.error()), path};
     runs_.plans.push_back(*std::move(plan));
@@ -119,7 +126,7 @@ Result<Runs> read_runs(std::span<const std::string> paths) {
     }
   }
   Runs runs = std::move(reader).finish();
-  if (runs.records == 0 && runs.plans.empty()) {
+  if (runs.records == 0 && runs.plans.empty()) {  // attention alone says nothing of the model
     return Error{ErrorCode::invalid_argument, "no records yet; mrrope eval … -o FOLDER writes some",
                  paths.empty() ? "" : paths.front()};
   }
@@ -137,6 +144,9 @@ std::vector<PlanName> plans_of(const Runs& runs) {
   for (const PlanName& plan : plans_of(runs.gaps)) place_of(plans, plan);
   for (const PlanName& plan : runs.scored_plans) place_of(plans, plan);
   for (const Plan& plan : runs.plans) place_of(plans, PlanName{spell(plan.method), plan.factor});
+  for (const AttentionFile& file : runs.attention) {
+    for (const AttentionFile::Curve& curve : file.curves) place_of(plans, curve.plan);
+  }
   return plans;
 }
 

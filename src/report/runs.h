@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "mrrope/catalogue.h"
 #include "mrrope/plan.h"
 #include "mrrope/records.h"
@@ -35,8 +36,24 @@ struct RunSource {
   std::size_t records = 0;
 };
 
+// What `mrrope analyze --attention --json` wrote.
+struct AttentionFile {
+  struct Curve {
+    PlanName plan;
+    std::vector<double> mean, lower, upper;  // as many as distances
+  };
+  std::string text;         // the name of the text
+  int first = 0, last = 0;  // pairs
+  std::int64_t samples = 0;
+  std::vector<double> distances;  // ascending, from 1 on
+  std::vector<Curve> curves;
+};
+// Errors: a field that is missing or not what it should be.
+Result<AttentionFile> read_attention(const base::Json& json);
+
 struct Runs {
   std::vector<RunSource> sources;
+  std::vector<AttentionFile> attention;
   std::vector<Plan> plans;             // of plan files
   std::vector<Record> passes;          // of ppl runs, whole
   std::vector<Record> gaps;            // of gap runs, whole

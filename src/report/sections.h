@@ -37,6 +37,9 @@ std::vector<Figure> needle_figures(const Context& context);
 // Perplexity over the edges of the band, the paper's figures 7 and 8. section_band.cpp
 std::optional<Section> band_section(const Context& context);
 
+// What the band adds to attention scores, the paper's figure 6. section_attention.cpp
+std::optional<Section> attention_section(const Context& context);
+
 // What each plan does to the table. section_plans.cpp
 std::optional<Section> plan_section(const Context& context);
 
