@@ -2,7 +2,8 @@
 //
 // The rotation beside what bounds it and what it replaces, single-threaded and in place:
 //
-//   KERNEL/LAYOUT/TYPE/HEAD_DIM/HEADS/TOKENS/TILE     KERNEL: mrrope, scale (the same bytes, read and written), ggml
+//   KERNEL/LAYOUT/TYPE/HEAD_DIM/HEADS/TOKENS/TILE     KERNEL: mrrope, ggml, scale (the same bytes, read and written),
+//                                                     limit (the same, fetching ahead as mrrope does)
 //   error/KERNEL/LAST, drift/KERNEL/START             not a time: a counter (bench/errors.h)
 //
 // TOKENS successive positions are rotated; their vectors share the memory of TILE tokens. TILE = TOKENS is a batch as
@@ -103,7 +104,9 @@ void run_mrrope(benchmark::State& state, const Case& c) {
   run(state, c, [&](auto positions) { apply_rotary(table, positions, vectors, c.shape); });
 }
 
-void run_scale(benchmark::State& state, const Case& c) {
+using Scale = void(float*, std::size_t, float);
+
+void run_scale(benchmark::State& state, const Case& c, Scale* scale) {
   auto* data = static_cast<float*>(vectors_of(c));
   float factor = 1;
   benchmark::DoNotOptimize(factor);
@@ -120,7 +123,8 @@ void run_ggml(benchmark::State& state, const Case& c) {
 void add_speeds(const Case& c) {
   const std::string name = name_of(c);
   benchmark::RegisterBenchmark(("mrrope/" + name).c_str(), run_mrrope, c);
-  benchmark::RegisterBenchmark(("scale/" + name).c_str(), run_scale, c);
+  benchmark::RegisterBenchmark(("scale/" + name).c_str(), run_scale, c, scale);
+  benchmark::RegisterBenchmark(("limit/" + name).c_str(), run_scale, c, scale_fetching);
 #ifdef MRROPE_BENCH_GGML
   if (c.shape.type != ElementType::bf16) benchmark::RegisterBenchmark(("ggml/" + name).c_str(), run_ggml, c);
 #endif

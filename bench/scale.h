@@ -5,8 +5,11 @@
 
 namespace mrrope::bench {
 
-// data[i] *= factor with the widest vectors: every byte read and written once, and nothing else. No rotation in place
-// can be faster for long.
+// data[i] *= factor with the widest vectors: every byte read and written once, and nothing else. Domain: count is a
+// multiple of 4 vectors.
 void scale(float* data, std::size_t count, float factor);
+
+// The same, fetching ahead as the rotation does: no rotation in place can be faster for long.
+void scale_fetching(float* data, std::size_t count, float factor);
 
 }  // namespace mrrope::bench

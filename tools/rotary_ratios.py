@@ -36,7 +36,7 @@ def measure(bench, repetitions):
     """{name: [seconds]}, {name: value of its counter}, and what the program says about the machine."""
     cases = "|".join("/".join(row) for row in ROWS)
     times, counters = {}, {}
-    for pattern, repeat in ((f"^(mrrope|scale|ggml)/({cases})$", repetitions), ("^(error|drift)/", 1)):
+    for pattern, repeat in ((f"^(mrrope|scale|limit|ggml)/({cases})$", repetitions), ("^(error|drift)/", 1)):
         command = [bench, f"--benchmark_filter={pattern}", "--benchmark_format=json", "--benchmark_min_time=0.05",
                    f"--benchmark_repetitions={repeat}", "--benchmark_enable_random_interleaving=true"]
         answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -72,6 +72,8 @@ def summary(ratios, counters):
     return {
         "in_cache_vs_scale": ratios("scale", "half_split", "f32", IN_CACHE),
         "out_of_cache_vs_scale": ratios("scale", "half_split", "f32", OUT_OF_CACHE),
+        "in_cache_vs_limit": ratios("limit", "half_split", "f32", IN_CACHE),
+        "out_of_cache_vs_limit": ratios("limit", "half_split", "f32", OUT_OF_CACHE),
         "vs_ggml_half_split": ratios("ggml", "half_split", "f32", IN_CACHE),
         "vs_ggml_interleaved": ratios("ggml", "interleaved", "f32", IN_CACHE),
         "max_error_2_24": counters[f"error/mrrope/{2**24}"],
@@ -81,14 +83,15 @@ def summary(ratios, counters):
 def tables(times, counters, context, repetitions):
     ratios = Ratios(times)
     number = lambda value: "" if value is None else f"{value:.2f}"
-    yield "| layout | type | head | heads | tokens | in memory of | ns per token | spread | of the scale | of ggml |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield "| layout | type | head | heads | tokens | in memory of | ns per token | spread | of the scale | of the limit | of ggml |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for layout, kind, size in ROWS:
         head, heads, tokens, tile = size.split("/")
         case = (layout, kind, size)
         per_token = statistics.median(times["mrrope/" + "/".join(case)]) / int(tokens)
         yield (f"| {layout.replace('_', '-')} | {kind} | {head} | {heads} | {tokens} | {tile} | {per_token:.0f} "
-               f"| {ratios.spread('mrrope', *case):.0%} | {number(ratios('scale', *case))} | {number(ratios('ggml', *case))} |")
+               f"| {ratios.spread('mrrope', *case):.0%} | {number(ratios('scale', *case))} | {number(ratios('limit', *case))} "
+               f"| {number(ratios('ggml', *case))} |")
     yield ""
     yield "| positions up to | error, mrrope | error, ggml | drift of scores, mrrope | drift of scores, ggml |"
     yield "|---|---|---|---|---|"

@@ -52,7 +52,7 @@ AttentionCurve attention_by_distance(std::span<const LayerVectors> layers, const
   assert(!layers.empty() && first >= 0 && first <= last);
   assert(static_cast<std::size_t>(last) < group.inv_freq.size());
   const auto low = static_cast<std::size_t>(first);
-  const auto count = static_cast<std::size_t>(last - first + 1);
+  const auto count = static_cast<std::size_t>(last) - low + 1;
   const std::vector<Complex> products = draw_products(layers, low, count, options);
   const double squared = group.attention_scale * group.attention_scale;
   AttentionCurve out;

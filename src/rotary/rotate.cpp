@@ -12,6 +12,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rotary/rotate.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // compiles what follows once per instruction set
 #include <hwy/highway.h>
 
@@ -30,6 +31,13 @@ void rotate(const Job& job) { rotate_plainly(job); }
 constexpr std::size_t kBlock = 128;  // pairs; a multiple of RotaryTable::kPadding
 constexpr std::size_t kLanes = hn::MaxLanes(hn::CappedTag<float, RotaryTable::kPadding>());
 
+// Heads lie one behind the other, as a rule, and a page ahead is where memory has time to answer: an eighth less time
+// in and out of the cache (head 128, Sapphire Rapids). Past the end of the data it does nothing.
+template <class Stored>
+HWY_INLINE void fetch_ahead(const Stored* p) {
+  hwy::Prefetch(p + 4096 / sizeof(Stored));
+}
+
 // Pairs i … count - 1 of a head, (from[i], from[half + i]). What fills no vector of kMost lanes goes to one of half as
 // many, down to a single pair, so that all of them see the same arithmetic.
 template <class Element, std::size_t kMost, class Stored = typename Element::Stored>
@@ -37,6 +45,8 @@ HWY_INLINE void rotate_half_split(const Stored* from, Stored* to, std::size_t ha
                                   const float* cosine, const float* sine) {
   const hn::CappedTag<float, kMost> d;
   for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+    fetch_ahead(from + i);
+    fetch_ahead(from + half + i);
     const auto x = Element::load(d, from + i);
     const auto y = Element::load(d, from + half + i);
     const auto c = hn::Load(d, cosine + i);
@@ -55,6 +65,7 @@ HWY_INLINE void rotate_interleaved(const Stored* from, Stored* to, std::size_t i
                                    const float* cosine, const float* sine) {
   const hn::CappedTag<float, kMost> d;
   for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+    fetch_ahead(from + i);
     const auto v = Element::load(d, from + i);
     const auto c = hn::Load(d, cosine + i);
     const auto s = hn::Load(d, sine + i);

@@ -161,6 +161,7 @@ std::optional<Error> LlamaContext::use(const Plan& plan) {
     tables.push_back(std::move(table));
   }
   std::vector<int> table_of_layer;
+  table_of_layer.reserve(static_cast<std::size_t>(n_layer));
   for (int layer = 0; layer < n_layer; ++layer) {
     table_of_layer.push_back(runtime::extended_group_of(plan.spec, layer));
   }
