@@ -108,7 +108,8 @@ struct MeanScoreRow {
 std::vector<MeanScoreRow> mean_scores(std::span<const ScoreRow> table);
 
 // RULER's effective length: the longest one whose mean score exceeds the threshold (85.6 %: Llama-2-7B-chat at 4k).
-// Lengths at which a task is missing that others have do not count. 0: none.
+// Where a task is missing that another length or plan has, a mean is of something else and does not count. 0: none.
+// `rows`: those of all plans.
 struct EffectiveLength {
   std::int64_t length = 0;
   std::int64_t sure = 0;  // the longest one whose lower bound exceeds it

@@ -129,9 +129,7 @@ std::vector<MeanScoreRow> mean_scores(std::span<const ScoreRow> table) {
 EffectiveLength effective_length(std::span<const MeanScoreRow> rows, std::string_view method, double factor,
                                  double threshold) {
   std::size_t tasks = 0;
-  for (const MeanScoreRow& r : rows) {
-    if (r.method == method && r.factor == factor) tasks = std::max(tasks, r.tasks);
-  }
+  for (const MeanScoreRow& r : rows) tasks = std::max(tasks, r.tasks);
   EffectiveLength out;
   for (const MeanScoreRow& r : rows) {
     if (r.method != method || r.factor != factor || r.tasks != tasks) continue;

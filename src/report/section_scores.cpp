@@ -35,6 +35,12 @@ const MeanScoreRow* mean_at(const std::vector<MeanScoreRow>& means, const PlanNa
   return nullptr;
 }
 
+// Over as many tasks as any plan has at that length; a mean over fewer is of something else.
+bool complete(const std::vector<MeanScoreRow>& means, const MeanScoreRow& mean) {
+  return std::none_of(means.begin(), means.end(),
+                      [&](const MeanScoreRow& m) { return m.length == mean.length && m.tasks > mean.tasks; });
+}
+
 std::string what(const Runs& runs) {
   return runs.tasks.size() == 1 ? runs.tasks.front() : fmt::format("mean of {} tasks", runs.tasks.size());
 }
@@ -48,14 +54,15 @@ std::string best_sentence(const Runs& runs, const std::vector<MeanScoreRow>& mea
   PlanName first;
   for (const PlanName& plan : runs.scored_plans) {
     const MeanScoreRow* m = mean_at(means, plan, length);
-    if (m == nullptr || (best != nullptr && m->score <= best->score)) continue;
+    if (m == nullptr || !complete(means, *m) || (best != nullptr && m->score <= best->score)) continue;
     best = m;
     first = plan;
   }
   std::vector<std::string> tied;
   std::size_t others = 0;
   for (const PlanName& plan : runs.scored_plans) {
-    if (plan == first || mean_at(means, plan, length) == nullptr) continue;
+    const MeanScoreRow* m = mean_at(means, plan, length);
+    if (plan == first || m == nullptr || !complete(means, *m)) continue;
     ++others;
     const ScoreComparison c = compare_plans(runs, first, plan, length);
     if (c.samples > 0 && !c.differs) tied.push_back(plan.text());
@@ -77,15 +84,18 @@ std::string best_sentence(const Runs& runs, const std::vector<MeanScoreRow>& mea
 
 std::string reach_sentence(const Runs& runs, const std::vector<MeanScoreRow>& means) {
   std::string text;
+  std::vector<std::string> nowhere;
   for (const PlanName& plan : runs.scored_plans) {
     const EffectiveLength e = effective_length(means, plan.method, plan.factor);
-    text +=
-        fmt::format("{}{} {}", text.empty() ? "" : "; ", plan.text(),
-                    e.length == 0        ? "none of those measured"
-                    : e.sure == e.length ? format_context(e.length)
-                    : e.sure == 0        ? fmt::format("{} (not sure of it)", format_context(e.length))
-                                  : fmt::format("{} (surely {})", format_context(e.length), format_context(e.sure)));
+    if (e.length == 0) {
+      nowhere.push_back(plan.text());
+      continue;
+    }
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", plan.text(), format_context(e.length));
+    if (e.sure == 0) text += " (not sure of it)";
+    if (e.sure != 0 && e.sure != e.length) text += fmt::format(" (surely {})", format_context(e.sure));
   }
+  if (!nowhere.empty()) text += fmt::format("{}no length for {}", text.empty() ? "" : "; ", listed(nowhere));
   return fmt::format("Effective length, the longest above RULER's 85.6 %: {}.", text);
 }
 
@@ -97,6 +107,7 @@ Figure mean_figure(const Context& context, const std::vector<MeanScoreRow>& mean
   figure.table.header = {what(runs)};
   for (const std::int64_t length : lengths) figure.table.header.push_back(format_context(length));
   figure.table.header.insert(figure.table.header.end(), {"effective", "surely"});
+  std::size_t partial = 0;
   for (const PlanName& plan : runs.scored_plans) {
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
@@ -105,12 +116,16 @@ Figure mean_figure(const Context& context, const std::vector<MeanScoreRow>& mean
         cells.emplace_back("-");
         continue;
       }
+      const bool whole = complete(means, *m);
+      cells.push_back(fmt::format("{:.1f} ± {:.1f}{}", 100 * m->score, 100 * m->stderr_score, whole ? "" : " ?"));
+      if (!whole) {
+        ++partial;
+        continue;
+      }
       const double half = kNormal95 * m->stderr_score;
       figure.data.rows.push_back({plan.text(), length, 100 * m->score, 100 * std::max(0.0, m->score - half),
                                   100 * std::min(1.0, m->score + half), 100 * m->stderr_score,
                                   static_cast<std::int64_t>(m->tasks)});
-      cells.push_back(fmt::format("{:.1f} ± {:.1f}{}", 100 * m->score, 100 * m->stderr_score,
-                                  m->tasks < runs.tasks.size() ? " ?" : ""));
     }
     const EffectiveLength e = effective_length(means, plan.method, plan.factor);
     cells.push_back(reach_text(e.length));
@@ -122,6 +137,7 @@ Figure mean_figure(const Context& context, const std::vector<MeanScoreRow>& mean
       "Percent right, {}, with 95 % bands by the spread over samples; higher is better. The line at 85.6 is RULER's "
       "threshold; “surely” asks it of the lower end of the interval.",
       what(runs));
+  if (partial > 0) figure.reading += " A mean with a question mark lacks tasks that other plans have; it is not drawn.";
   const base::Json look = context.look.encodings(runs.scored_plans);
   figure.spec = make_spec(R"({
     "width": "container", "height": 300,

@@ -93,6 +93,17 @@ TEST(Scores, TheEffectiveLengthIsTheLongestAboveTheThreshold) {
   EXPECT_EQ(effective_length(rows, "yarn", 8).length, 0);
 }
 
+TEST(Scores, AMeanOverFewerTasksThanAnotherPlanHasReachesNowhere) {
+  std::vector<Record> records;
+  for (const std::string task : {"easy", "hard"}) {
+    add(records, task, "yarn", 4096, repeat(task == "easy" ? 1 : 0.9, 200));
+  }
+  add(records, "easy", "ntk", 4096, repeat(1, 200));
+  const std::vector<MeanScoreRow> rows = mean_scores(score_table(records));
+  EXPECT_EQ(effective_length(rows, "yarn", 4).length, 4096);
+  EXPECT_EQ(effective_length(rows, "ntk", 4).length, 0);
+}
+
 TEST(Scores, AFewRightAnswersProveLittle) {
   std::vector<Record> records;
   add(records, "a", "yarn", 4096, repeat(1, 5));

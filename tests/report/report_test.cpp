@@ -101,6 +101,33 @@ TEST_F(Reports, TheVerdictSaysWhatTheNumbersSay) {
   EXPECT_NE(report->verdict.at(3).find("breaks beyond its trained 512 tokens"), std::string::npos);
 }
 
+TEST_F(Reports, APlanThatLacksATaskIsNotRanked) {
+  needle_run(folder_.path("niah"));
+  {
+    Result<RunFolder> more = RunFolder::open(folder_.path("niah"), test::run_info("niah", "model.gguf"));
+    ASSERT_TRUE(more) << to_string(more.error());
+    for (const std::string method : {"none", "yarn"}) {  // not mrrope-pro, which finds every needle
+      for (std::int64_t i = 0; i < 12; ++i) {
+        const Record r = test::answer_record({.task = "vt",
+                                              .method = method,
+                                              .factor = method == "none" ? 1.0 : 4.0,
+                                              .length = 2048,
+                                              .index = i,
+                                              .score = 0.5});
+        ASSERT_EQ(more->append(r), std::nullopt);
+      }
+    }
+  }
+  const std::vector<std::string> runs = {folder_.path("niah")};
+  const Result<Report> report = make_report(runs);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_NE(report->verdict.at(0).find("yarn x4 scores highest at 2k: 50.0 % (mean of 2 tasks)"), std::string::npos)
+      << report->verdict.at(0);
+  EXPECT_NE(report->verdict.at(1).find("no length for none, yarn x4 and mrrope-pro x4"), std::string::npos)
+      << report->verdict.at(1);
+  EXPECT_EQ(find(*report, "scores")->csv.find("mrrope-pro x4,2048"), std::string::npos);
+}
+
 TEST_F(Reports, TheEdgesOfABandAreReadOffTheTable) {
   const Result<Report> report = both();
   ASSERT_TRUE(report);
