@@ -62,11 +62,27 @@ std::size_t columns(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+namespace {
+
+// Where the first word ends; "-0.2 ± 0.5 %" is one.
+std::size_t word_end(std::string_view text) {
+  constexpr std::string_view kPlusMinus = "±";
+  std::size_t end = text.find(' ');
+  while (end != std::string_view::npos) {
+    const std::string_view next = text.substr(end + 1);
+    if (!next.starts_with('%') && !next.starts_with(kPlusMinus) && !text.substr(0, end).ends_with(kPlusMinus)) break;
+    end = text.find(' ', end + 1);
+  }
+  return std::min(end, text.size());
+}
+
+}  // namespace
+
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
   std::string out;
   std::size_t used = 0;
   while (!text.empty()) {
-    const std::size_t space = std::min(text.find(' '), text.size());
+    const std::size_t space = word_end(text);
     const std::string_view word = text.substr(0, space);
     if (used > 0 && used + 1 + columns(word) > width) {
       out.append(1, '\n').append(indent, ' ');

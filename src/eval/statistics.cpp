@@ -210,9 +210,9 @@ std::string Comparison::verdict() const {
   const double half = 50 * (ratio_high - ratio_low);
   const double percent = 100 * (ratio - 1);
   if (!std::isfinite(half)) return fmt::format("{:+.1f} %, one value only", percent);
-  const bool apart = ratio_high < 1 || ratio_low > 1;
-  if (!differs)
-    return fmt::format("{} ({:+.1f} ± {:.1f} %)", apart ? "too few to tell" : "no difference", percent, half);
+  // Two documents give an interval, and no more: 12.7 standard errors to each side
+  const bool few = documents == 2 || ratio_high < 1 || ratio_low > 1;
+  if (!differs) return fmt::format("{} ({:+.1f} ± {:.1f} %)", few ? "too few to tell" : "no difference", percent, half);
   return fmt::format("{:.1f} ± {:.1f} % {}", std::fabs(percent), half, percent < 0 ? "lower" : "higher");
 }
 

@@ -118,6 +118,10 @@ class Pictures(unittest.TestCase):
         self.assertRegex(text, r"\^ trained 512 +2k\n")
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
+    def test_a_number_is_not_torn_from_its_interval(self):
+        for columns in range(60, 81, 4):
+            self.assertNotRegex(run("compare", self.ppl, COLUMNS=str(columns), LC_ALL="C.UTF-8"), r"(?m)^ *(%|±)|±$")
+
     def test_a_report_says_what_it_wrote_and_what_is_wrong(self):
         page = self.folder / "page.html"
         self.assertRegex(run("report", self.ppl, self.niah, "-o", page, "--specs", self.folder / "specs"),

@@ -108,6 +108,15 @@ TEST(Statistics, NoDifferenceIsFoundWhereThereIsNone) {
   EXPECT_LE(found, 30);
 }
 
+TEST(Statistics, TwoDocumentsAreTooFewToCallPlansAlike) {
+  std::vector<Record> records;
+  for (const double level : {1.0, 2.0}) {
+    records.push_back(record("yarn", std::to_string(level), std::vector<double>(8, level)));
+    records.push_back(record("linear", std::to_string(level), std::vector<double>(8, level * 2)));
+  }
+  EXPECT_EQ(compare_ppl(records, "linear", 4, "yarn", 4, 2048).verdict().find("too few to tell"), 0U);
+}
+
 TEST(Statistics, DocumentsThatOnlyOneSideHasDoNotCount) {
   const std::vector<Record> records = {record("yarn", "a", std::vector<double>(8, 1)),
                                        record("linear", "b", std::vector<double>(8, 1))};
