@@ -188,7 +188,13 @@ TEST(Status, OfABusyServerIsGivenTheTimeItAsksFor) {
 }
 
 TEST(Status, OfABusyServerSendsTheRequestToAnother) {
-  StubServer busy(says(http(429, "", "Retry-After: 50\r\n"))), server(honest());
+  StubServer busy(says(http(429, "", "Retry-After: 50\r\n")));
+  // Otherwise all may be answered before the busy one is found to be there
+  StubServer server([&](const StubServer::Caller& caller, const Question& question) {
+    const auto start = std::chrono::steady_clock::now();
+    while (busy.posts() == 0 && seconds_since(start) < 20) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return caller.send(completion(question.prompt() + ", answered"));
+  });
   const Outcome outcome = ask({.urls = {busy.url(), server.url()}, .concurrency = 1}, 10);
   EXPECT_TRUE(outcome.each_answered_once());
   EXPECT_EQ(busy.posts(), 1);
