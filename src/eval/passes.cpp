@@ -51,7 +51,8 @@ void Meter::start(std::string what) {
 void Meter::advance(std::int64_t tokens) {
   progress_.tokens += tokens;
   const auto now = std::chrono::steady_clock::now();
-  if (!control_.progress || now - last_ < std::chrono::milliseconds(200)) return;
+  const bool last = progress_.tokens >= progress_.tokens_total;  // who watches may want to clear up
+  if (!control_.progress || (!last && now - last_ < std::chrono::milliseconds(200))) return;
   last_ = now;
   control_.progress(progress_);
 }
