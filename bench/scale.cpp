@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "bench/scale.h"
 
+#include "rotary/job.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/scale.cpp"
 #include <hwy/cache_control.h>
@@ -20,7 +22,8 @@ HWY_INLINE void scale_by_four(float* data, std::size_t count, float factor) {
   const auto f = hn::Set(d, factor);
   for (std::size_t i = 0; i < count; i += 4 * lanes) {
     if constexpr (kFetching) {
-      for (std::size_t vector = 0; vector < 4; ++vector) hwy::Prefetch(data + i + 1024 + vector * lanes);
+      for (std::size_t vector = 0; vector < 4; ++vector)
+        hwy::Prefetch(data + i + rotary::kFetchAhead / sizeof(float) + vector * lanes);
     }
     const auto a = hn::Mul(hn::LoadU(d, data + i), f);
     const auto b = hn::Mul(hn::LoadU(d, data + i + lanes), f);

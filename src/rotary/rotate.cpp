@@ -31,11 +31,10 @@ void rotate(const Job& job) { rotate_plainly(job); }
 constexpr std::size_t kBlock = 128;  // pairs; a multiple of RotaryTable::kPadding
 constexpr std::size_t kLanes = hn::MaxLanes(hn::CappedTag<float, RotaryTable::kPadding>());
 
-// Heads lie one behind the other, as a rule, and a page ahead is where memory has time to answer: an eighth less time
-// in and out of the cache (head 128, Sapphire Rapids). Past the end of the data it does nothing.
+// Past the end of the data it does nothing.
 template <class Stored>
 HWY_INLINE void fetch_ahead(const Stored* p) {
-  hwy::Prefetch(p + 4096 / sizeof(Stored));
+  hwy::Prefetch(p + kFetchAhead / sizeof(Stored));
 }
 
 // Pairs i … count - 1 of a head, (from[i], from[half + i]). What fills no vector of kMost lanes goes to one of half as
