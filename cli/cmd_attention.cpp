@@ -17,6 +17,7 @@
 #include "cli/terminal.h"
 #include "mrrope/attention.h"
 #include "mrrope/mrrope.h"
+#include "mrrope/statistics.h"
 
 namespace mrrope::cli {
 
@@ -36,9 +37,7 @@ struct Options {
 };
 
 struct Curve {
-  std::string name;  // for people
-  std::string method;
-  double factor = 1;
+  PlanName plan;
   AttentionCurve values;
 };
 
@@ -75,8 +74,8 @@ void print_json(const Options& options, const Document& text, const Band& pairs,
             {"samples", options.sampling.samples},
             {"distances", distances}};
   for (const Curve& c : curves) {
-    json["methods"].push_back({{"method", c.method},
-                               {"factor", c.factor},
+    json["methods"].push_back({{"method", c.plan.method},
+                               {"factor", c.plan.factor},
                                {"mean", c.values.mean},
                                {"deviation", c.values.deviation},
                                {"lower", c.values.lower},
@@ -89,7 +88,7 @@ void print_csv(std::span<const double> distances, std::span<const Curve> curves)
   fmt::print("distance,method,mean,deviation,lower,upper\n");
   for (const Curve& c : curves) {
     for (std::size_t i = 0; i < distances.size(); ++i) {
-      fmt::print("{},{},{},{},{},{}\n", format_number(distances[i]), c.name, format_number(c.values.mean[i]),
+      fmt::print("{},{},{},{},{},{}\n", format_number(distances[i]), c.plan.text(), format_number(c.values.mean[i]),
                  format_number(c.values.deviation[i]), format_number(c.values.lower[i]),
                  format_number(c.values.upper[i]));
     }
@@ -106,7 +105,7 @@ void print_text(const Options& options, const Band& pairs, std::int64_t trained,
   }
   fmt::print("Mean contribution of pairs {} to {} to attention scores, {} pairs of query and key\n\n",
              static_cast<int>(pairs.low), static_cast<int>(pairs.high), options.sampling.samples);
-  for (const Curve& c : curves) fmt::print("{:<24} {}\n", c.name, sparkline(c.values.mean, low, high, 54));
+  for (const Curve& c : curves) fmt::print("{:<24} {}\n", c.plan.text(), sparkline(c.values.mean, low, high, 54));
   fmt::print("{}\n\n", dim(fmt::format("{:<24} distance 1 .. {:.0f} (log); height {:.3g} .. {:.3g}", "",
                                        distances.back(), low, high)));
   std::vector<std::string> head = {"mean ± spread at distance"};
@@ -120,7 +119,7 @@ void print_text(const Options& options, const Band& pairs, std::int64_t trained,
   }
   TextTable table(head, 1);
   for (const Curve& c : curves) {
-    std::vector<std::string> row = {c.name};
+    std::vector<std::string> row = {c.plan.text()};
     for (const std::size_t i : at)
       row.push_back(fmt::format("{:.2f} ± {:.2f}", c.values.mean[i], c.values.deviation[i]));
     table.add(row);
@@ -167,9 +166,7 @@ int run_attention(Options& options) {
     const Result<Plan> plan =
         candidate.plan ? Result<Plan>(*candidate.plan) : make_plan(*spec, spec->context_trained, None{});
     if (!plan) return fail(plan.error());
-    const std::string name =
-        candidate.plan ? fmt::format("{} x{:g}", candidate.method, candidate.factor) : candidate.method;
-    curves.push_back({name, candidate.method, plan->factor,
+    curves.push_back({{candidate.method, candidate.factor},
                       attention_by_distance(*vectors, plan->groups[0], first, last, distances, options.sampling)});
   }
   const Band shown{.low = static_cast<double>(first), .high = static_cast<double>(last)};

@@ -92,18 +92,7 @@ Figure figure_of(const Context& context, const AttentionFile& file, const std::s
   const base::Json x = base::Json::parse(
       R"({"field": "distance", "type": "quantitative", "title": "distance, tokens", "scale": {"type": "log", "base": 2}, "axis": {"grid": false, "format": "~s"}})");
   const base::Json y = base::Json::parse(R"({"field": "mean", "type": "quantitative", "title": "mean score"})");
-  const base::Json look = context.look.encodings(shown);
-  figure.spec = make_spec(R"({
-    "width": "container", "height": 240,
-    "layer": [{"mark": {"type": "line", "strokeWidth": 1.8, "clip": true, "tooltip": {"content": "data"}},
-               "encoding": {"x": "@x", "y": "@y", "color": "@colour", "strokeDash": "@dash"}},
-              "@points"]})",
-                          figure.conclusion, figure.data,
-                          {{"x", x},
-                           {"y", y},
-                           {"colour", look["colour"]},
-                           {"dash", look["dash"]},
-                           {"points", sparse_points(x, y, look, file.distances.size())}});
+  draw_lines(figure, context, shown, x, y, file.distances.size());
   return figure;
 }
 

@@ -103,23 +103,6 @@ void fill(Figure& figure, const std::string& x_name, const std::vector<double>& 
   }
 }
 
-// Lines of all plans over x, `points` to a line.
-void draw(Figure& figure, const Context& context, const Tables& tables, const base::Json& x, const base::Json& y,
-          std::size_t points) {
-  const base::Json look = context.look.encodings(tables.names());
-  figure.spec = make_spec(R"({
-    "width": "container", "height": 240,
-    "layer": [{"mark": {"type": "line", "strokeWidth": 1.8, "clip": true, "tooltip": {"content": "data"}},
-               "encoding": {"x": "@x", "y": "@y", "color": "@colour", "strokeDash": "@dash"}},
-              "@points"]})",
-                          figure.conclusion, figure.data,
-                          {{"x", x},
-                           {"y", y},
-                           {"colour", look["colour"]},
-                           {"dash", look["dash"]},
-                           {"points", sparse_points(x, y, look, points)}});
-}
-
 base::Json value_axis(const std::string& field, const std::string& title, const char* scale) {
   return base::Json{{"field", field},
                     {"type", "quantitative"},
@@ -151,7 +134,7 @@ Figure scale_figure(const Context& context, const Tables& tables) {
   base::Json y_axis = value_axis("s", "s_i", R"({"type": "log", "base": 2})");
   y_axis["axis"] =
       base::Json::parse(R"({"values": [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024], "format": "~g"})");
-  draw(figure, context, tables, pair_axis(), y_axis, tables.trained.size());
+  draw_lines(figure, context, tables.names(), pair_axis(), y_axis, tables.trained.size());
   return figure;
 }
 
@@ -170,7 +153,8 @@ Figure lambda_figure(const Context& context, const Tables& tables) {
   figure.reading =
       "λ_i = s_(i+1) / s_i. Rising over the band: progressive, fast pairs keep their resolution; level: uniform; "
       "falling: regressive.";
-  draw(figure, context, tables, pair_axis(), value_axis("lambda", "λ_i", R"({"zero": false})"), tables.trained.size());
+  draw_lines(figure, context, tables.names(), pair_axis(), value_axis("lambda", "λ_i", R"({"zero": false})"),
+             tables.trained.size());
   return figure;
 }
 
@@ -197,8 +181,8 @@ Figure wavelength_figure(const Context& context, const Tables& tables) {
           : fmt::format("At {} tokens these meet angles that training never showed: {}.", target, listed(unseen));
   figure.reading =
       "Tokens per turn of each pair; logarithmic. A pair above the trained length has seen only a part of its circle.";
-  draw(figure, context, tables, pair_axis(), value_axis("wavelength", "tokens per turn", R"({"type": "log"})"),
-       tables.plans.front().inv_freq.size());
+  draw_lines(figure, context, tables.names(), pair_axis(),
+             value_axis("wavelength", "tokens per turn", R"({"type": "log"})"), tables.plans.front().inv_freq.size());
   for (const auto& [tokens, word] :
        {std::pair(tables.context_trained, "trained"), std::pair(tables.target(), "target")}) {
     if (tokens <= 0 || (tokens == tables.context_trained && word == std::string("target"))) continue;
@@ -229,8 +213,8 @@ Figure bound_figure(const Context& context, const Tables& tables) {
   figure.reading =
       "B(m) = Σ cos(m θ_i), averaged over 512 distances: how much more a query attracts an equal key than a random "
       "one at distance m (Men et al. 2024). Theory, not a measurement.";
-  draw(figure, context, tables, token_axis("distance", "distance m, tokens", limit),
-       value_axis("B", "B(m), averaged", "{}"), x.size());
+  draw_lines(figure, context, tables.names(), token_axis("distance", "distance m, tokens", limit),
+             value_axis("B", "B(m), averaged", "{}"), x.size());
   return figure;
 }
 
@@ -247,12 +231,29 @@ Figure estimate_figure(const Context& context, const Tables& tables) {
   figure.conclusion =
       "As far as a line is straight, the plan tells positions apart; where it bends back, positions look alike.";
   figure.reading = "m̂ = Σ w_i (m θ_i mod 2π) with w_i = 1/θ_i (the paper's figure 2). Theory, not a measurement.";
-  draw(figure, context, tables, token_axis("position", "position m, tokens", static_cast<std::int64_t>(x.back())),
-       value_axis("estimate", "m̂", "{}"), x.size());
+  draw_lines(figure, context, tables.names(),
+             token_axis("position", "position m, tokens", static_cast<std::int64_t>(x.back())),
+             value_axis("estimate", "m̂", "{}"), x.size());
   return figure;
 }
 
 }  // namespace
+
+void draw_lines(Figure& figure, const Context& context, std::span<const PlanName> shown, const base::Json& x,
+                const base::Json& y, std::size_t points) {
+  const base::Json look = context.look.encodings(shown);
+  figure.spec = make_spec(R"({
+    "width": "container", "height": 240,
+    "layer": [{"mark": {"type": "line", "strokeWidth": 1.8, "clip": true, "tooltip": {"content": "data"}},
+               "encoding": {"x": "@x", "y": "@y", "color": "@colour", "strokeDash": "@dash"}},
+              "@points"]})",
+                          figure.conclusion, figure.data,
+                          {{"x", x},
+                           {"y", y},
+                           {"colour", look["colour"]},
+                           {"dash", look["dash"]},
+                           {"points", sparse_points(x, y, look, points)}});
+}
 
 std::optional<Section> plan_section(const Context& context) {
   const Tables tables = tables_of(context.runs);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,11 @@ std::optional<Section> attention_section(const Context& context);
 
 // What each plan does to the table. section_plans.cpp
 std::optional<Section> plan_section(const Context& context);
+
+// Makes a line of each plan over x the picture of a figure, whose conclusion and data are there: `points` to a line.
+// section_plans.cpp
+void draw_lines(Figure& figure, const Context& context, std::span<const PlanName> shown, const base::Json& x,
+                const base::Json& y, std::size_t points);
 
 // Where every number comes from. section_provenance.cpp
 Section provenance_section(const Context& context);
