@@ -67,10 +67,7 @@ int run_compare(const CompareOptions& options) {
       const Comparison c =
           compare_ppl(records, plan.method, plan.factor, base->method, base->factor, length, options.last);
       documents = std::max(documents, c.documents);
-      const double half = 50 * (c.ratio_high - c.ratio_low);
-      cells.push_back(c.documents == 0
-                          ? "-"
-                          : fmt::format("{:+.1f} ± {:.1f} %{}", 100 * (c.ratio - 1), half, c.differs ? " *" : "  "));
+      cells.push_back(c.cell() + (c.documents == 0 || c.differs ? "" : "  "));  // room for the star of others
       // In words: what long texts gain, and what short ones pay
       if (c.documents > 0 && length == lengths.back()) {
         found = fmt::format("{} at {}{}{}", c.verdict(), format_context(length), found.empty() ? "" : "; ", found);

@@ -52,22 +52,27 @@ std::string mean_table(const Scope& scope, const std::vector<MeanScoreRow>& mean
       scope.tasks.size() == 1 ? scope.tasks.front() : fmt::format("mean of {} tasks", scope.tasks.size()), scope);
   header.insert(header.end(), {"effective", "surely"});
   TextTable table(header, 1);
+  bool partial = false;
   for (const PlanName& plan : scope.plans) {
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : scope.lengths) {
       const auto row = std::find_if(means.begin(), means.end(), [&](const MeanScoreRow& m) {
         return m.method == plan.method && m.factor == plan.factor && m.length == length;
       });
-      cells.push_back(row == means.end() ? "-"
-                                         : fmt::format("{:.1f} ± {:.1f}{}", 100 * row->score, 100 * row->stderr_score,
-                                                       row->tasks < scope.tasks.size() ? " ?" : "  "));
+      if (row == means.end()) {
+        cells.emplace_back("-");
+        continue;
+      }
+      const bool lacks = row->tasks < scope.tasks.size();
+      partial = partial || lacks;
+      cells.push_back(fmt::format("{:.1f} ± {:.1f}{}", 100 * row->score, 100 * row->stderr_score, lacks ? " ?" : "  "));
     }
     const EffectiveLength reach = effective_length(means, plan.method, plan.factor);
     cells.push_back(reach.length > 0 ? format_context(reach.length) : "-");
     cells.push_back(reach.sure > 0 ? format_context(reach.sure) : "-");
     table.add(cells);
   }
-  return table.text();
+  return table.text() + (partial ? "? lacks tasks that others have; no mean of the same thing\n" : "");
 }
 
 Json to_json(const PlanName& plan, const ScoreComparison& c) {
@@ -111,9 +116,7 @@ int print_score_comparison(const CompareOptions& options, const std::vector<Reco
         const ScoreComparison c =
             compare_scores(records, plan.method, plan.factor, base->method, base->factor, task, length);
         samples = std::max(samples, c.samples);
-        cells.push_back(c.samples == 0 ? "-"
-                                       : fmt::format("{:+.1f} ± {:.1f}{}", c.difference, (c.high - c.low) / 2,
-                                                     c.differs ? " *" : "  "));
+        cells.push_back(c.cell() + (c.samples == 0 || c.differs ? "" : "  "));  // room for the star of others
         json["comparisons"].push_back(to_json(plan, c));
       }
       table.add(cells);

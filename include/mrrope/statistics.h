@@ -68,7 +68,10 @@ struct Comparison {
   double ratio = 1;                      // PPL of a / PPL of b = exp(mean d)
   double ratio_low = 1, ratio_high = 1;  // 95 %
   bool differs = false;                  // 1 lies outside the interval, and there are at least 3 documents or stretches
-  [[nodiscard]] std::string verdict() const;  // "1.8 ± 0.6 % lower", "no difference (-0.2 ± 0.5 %)"
+  // "1.8 ± 0.6 % lower", "no difference (-0.2 ± 0.5 %)"; wider than 50 %: "3.9 times as high (1.3 to 12.1)"
+  [[nodiscard]] std::string verdict() const;
+  // Of a table: "-1.8 ± 0.6 % *" where it differs, "-0.2 ± 0.5 %", "3.9x (1.3 to 12.1) *", "-"
+  [[nodiscard]] std::string cell() const;
 };
 
 // The interval: bootstrap over documents (10 000 resamples, fixed seed) from 6 documents on; below that Student's t
@@ -130,6 +133,7 @@ struct ScoreComparison {
   // 0 lies outside the interval, and: p < 0.05 where scores are 0 and 1, else at least six samples differ.
   bool differs = false;
   [[nodiscard]] std::string verdict() const;  // "+12.0 ± 4.1 points", "no difference (+0.3 ± 2.0 points)"
+  [[nodiscard]] std::string cell() const;     // of a table: "+12.0 ± 4.1 *" where it differs, "+0.3 ± 2.0", "-"
 };
 
 // A sample is known by task, length and the hash of its prompt. Over all tasks every sample counts alike; with as many

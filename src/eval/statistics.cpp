@@ -205,15 +205,39 @@ Comparison compare_ppl(std::span<const Record> records, std::string_view method_
   return out;
 }
 
+namespace {
+
+// Beyond this many percent to each side an interval is far from even (1.3 to 12.1 times), and ± would reach below zero:
+// then the factor and its bounds are given.
+constexpr double kWide = 50;
+
+double half_percent(const Comparison& c) { return 50 * (c.ratio_high - c.ratio_low); }
+
+}  // namespace
+
 std::string Comparison::verdict() const {
   if (documents == 0) return "nothing to compare";
-  const double half = 50 * (ratio_high - ratio_low);
+  const double half = half_percent(*this);
   const double percent = 100 * (ratio - 1);
   if (!std::isfinite(half)) return fmt::format("{:+.1f} %, one value only", percent);
+  const bool wide = half > kWide;
+  if (differs && wide) return fmt::format("{:.1f} times as high ({:.1f} to {:.1f})", ratio, ratio_low, ratio_high);
+  if (differs) return fmt::format("{:.1f} ± {:.1f} % {}", std::fabs(percent), half, percent < 0 ? "lower" : "higher");
   // Two documents give an interval, and no more: 12.7 standard errors to each side
   const bool few = documents == 2 || ratio_high < 1 || ratio_low > 1;
-  if (!differs) return fmt::format("{} ({:+.1f} ± {:.1f} %)", few ? "too few to tell" : "no difference", percent, half);
-  return fmt::format("{:.1f} ± {:.1f} % {}", std::fabs(percent), half, percent < 0 ? "lower" : "higher");
+  return fmt::format("{} ({})", few ? "too few to tell" : "no difference",
+                     wide ? fmt::format("{:.1f} times as high, {:.1f} to {:.1f}", ratio, ratio_low, ratio_high)
+                          : fmt::format("{:+.1f} ± {:.1f} %", percent, half));
+}
+
+std::string Comparison::cell() const {
+  if (documents == 0) return "-";
+  const double half = half_percent(*this);
+  const double percent = 100 * (ratio - 1);
+  if (!std::isfinite(half)) return fmt::format("{:+.1f} %", percent);
+  const char* star = differs ? " *" : "";
+  if (half > kWide) return fmt::format("{:.1f}x ({:.1f} to {:.1f}){}", ratio, ratio_low, ratio_high, star);
+  return fmt::format("{:+.1f} ± {:.1f} %{}", percent, half, star);
 }
 
 }  // namespace mrrope

@@ -202,4 +202,10 @@ std::string ScoreComparison::verdict() const {
   return fmt::format("{:+.1f} ± {:.1f} points", difference, half);
 }
 
+std::string ScoreComparison::cell() const {
+  if (samples == 0) return "-";
+  if (!std::isfinite(high - low)) return fmt::format("{:+.1f}", difference);
+  return fmt::format("{:+.1f} ± {:.1f}{}", difference, (high - low) / 2, differs ? " *" : "");
+}
+
 }  // namespace mrrope

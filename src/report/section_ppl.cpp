@@ -196,9 +196,7 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<Re
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
       const Comparison c = compare_ppl(records, plan.method, plan.factor, base.method, base.factor, length);
-      cells.push_back(c.documents == 0 ? "-"
-                                       : fmt::format("{:+.1f} ± {:.1f} %{}", 100 * (c.ratio - 1),
-                                                     50 * (c.ratio_high - c.ratio_low), c.differs ? " *" : ""));
+      cells.push_back(c.cell());
       if (c.documents == 0) continue;
       const auto percent = [](double ratio) { return std::isfinite(ratio) ? Cell(100 * (ratio - 1)) : Cell(); };
       figure.data.rows.push_back({plan.text(), length, percent(c.ratio), percent(c.ratio_low), percent(c.ratio_high),

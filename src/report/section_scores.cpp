@@ -41,6 +41,12 @@ bool complete(const std::vector<MeanScoreRow>& means, const MeanScoreRow& mean) 
                       [&](const MeanScoreRow& m) { return m.length == mean.length && m.tasks > mean.tasks; });
 }
 
+// The mean of a plan that may be held against those of other plans; null: none, or one over fewer tasks.
+const MeanScoreRow* ranked_at(const std::vector<MeanScoreRow>& means, const PlanName& plan, std::int64_t length) {
+  const MeanScoreRow* mean = mean_at(means, plan, length);
+  return mean != nullptr && complete(means, *mean) ? mean : nullptr;
+}
+
 std::string what(const Runs& runs) {
   return runs.tasks.size() == 1 ? runs.tasks.front() : fmt::format("mean of {} tasks", runs.tasks.size());
 }
@@ -53,16 +59,15 @@ std::string best_sentence(const Runs& runs, const std::vector<MeanScoreRow>& mea
   const MeanScoreRow* best = nullptr;
   PlanName first;
   for (const PlanName& plan : runs.scored_plans) {
-    const MeanScoreRow* m = mean_at(means, plan, length);
-    if (m == nullptr || !complete(means, *m) || (best != nullptr && m->score <= best->score)) continue;
+    const MeanScoreRow* m = ranked_at(means, plan, length);
+    if (m == nullptr || (best != nullptr && m->score <= best->score)) continue;
     best = m;
     first = plan;
   }
   std::vector<std::string> tied;
   std::size_t others = 0;
   for (const PlanName& plan : runs.scored_plans) {
-    const MeanScoreRow* m = mean_at(means, plan, length);
-    if (plan == first || m == nullptr || !complete(means, *m)) continue;
+    if (plan == first || ranked_at(means, plan, length) == nullptr) continue;
     ++others;
     const ScoreComparison c = compare_plans(runs, first, plan, length);
     if (c.samples > 0 && !c.differs) tied.push_back(plan.text());
@@ -107,7 +112,7 @@ Figure mean_figure(const Context& context, const std::vector<MeanScoreRow>& mean
   figure.table.header = {what(runs)};
   for (const std::int64_t length : lengths) figure.table.header.push_back(format_context(length));
   figure.table.header.insert(figure.table.header.end(), {"effective", "surely"});
-  std::size_t partial = 0;
+  bool partial = false;
   for (const PlanName& plan : runs.scored_plans) {
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
@@ -119,7 +124,7 @@ Figure mean_figure(const Context& context, const std::vector<MeanScoreRow>& mean
       const bool whole = complete(means, *m);
       cells.push_back(fmt::format("{:.1f} ± {:.1f}{}", 100 * m->score, 100 * m->stderr_score, whole ? "" : " ?"));
       if (!whole) {
-        ++partial;
+        partial = true;
         continue;
       }
       const double half = kNormal95 * m->stderr_score;
@@ -137,7 +142,7 @@ Figure mean_figure(const Context& context, const std::vector<MeanScoreRow>& mean
       "Percent right, {}, with 95 % bands by the spread over samples; higher is better. The line at 85.6 is RULER's "
       "threshold; “surely” asks it of the lower end of the interval.",
       what(runs));
-  if (partial > 0) figure.reading += " A mean with a question mark lacks tasks that other plans have; it is not drawn.";
+  if (partial) figure.reading += " A mean with a question mark lacks tasks that other plans have; it is not drawn.";
   const base::Json look = context.look.encodings(runs.scored_plans);
   figure.spec = make_spec(R"({
     "width": "container", "height": 300,
@@ -176,9 +181,7 @@ std::optional<Figure> paired_table(const Context& context, const std::vector<Mea
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
       const ScoreComparison c = compare_plans(runs, plan, base, length);
-      cells.push_back(c.samples == 0 ? "-"
-                                     : fmt::format("{:+.1f} ± {:.1f}{}", c.difference, (c.high - c.low) / 2,
-                                                   c.differs ? " *" : ""));
+      cells.push_back(c.cell());
       if (c.samples == 0) continue;
       figure.data.rows.push_back({plan.text(), length, c.difference, c.low, c.high,
                                   static_cast<std::int64_t>(c.samples), c.p_value, c.verdict()});

@@ -219,6 +219,7 @@ TEST(Scores, FiveOfFiveIsNotADifference) {
   add(one, "t", "a", 4096, {1});
   add(one, "t", "b", 4096, {0});
   EXPECT_EQ(compare_scores(one, "a", 4, "b", 4, "t", 4096).verdict(), "+100.0 points, one value only");
+  EXPECT_EQ(compare_scores(one, "a", 4, "b", 4, "t", 4096).cell(), "+100.0");
 }
 
 // 200 experiments with two equal plans: one in twenty may look different.

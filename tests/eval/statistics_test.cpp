@@ -117,6 +117,28 @@ TEST(Statistics, TwoDocumentsAreTooFewToCallPlansAlike) {
   EXPECT_EQ(compare_ppl(records, "linear", 4, "yarn", 4, 2048).verdict().find("too few to tell"), 0U);
 }
 
+// 1, 2 and 3 nats worse: e^2 times, give or take student_t95(2) / sqrt(3) nats.
+TEST(Statistics, AWideIntervalIsGivenAsAFactorWithItsBounds) {
+  std::vector<Record> records;
+  for (const double level : {1.0, 2.0, 3.0}) {
+    records.push_back(record("yarn", std::to_string(level), std::vector<double>(8, level)));
+    records.push_back(record("linear", std::to_string(level), std::vector<double>(8, level * 2)));
+  }
+  const Comparison worse = compare_ppl(records, "linear", 4, "yarn", 4, 2048);
+  EXPECT_FALSE(worse.differs);
+  EXPECT_EQ(worse.verdict(), "no difference (7.4 times as high, 0.6 to 88.6)");
+  EXPECT_EQ(worse.cell(), "7.4x (0.6 to 88.6)");
+  for (Record& r : records) {
+    if (r.method == "linear") r = record("linear", r.document, std::vector<double>(8, std::stod(r.document) / 2 + 3));
+  }
+  EXPECT_EQ(compare_ppl(records, "linear", 4, "yarn", 4, 2048).cell(), "7.4x (2.1 to 25.6) *");
+}
+
+TEST(Statistics, OneValueHasNoInterval) {
+  const std::vector<Record> records = {record("yarn", "a", {2}), record("linear", "a", {2.5})};
+  EXPECT_EQ(compare_ppl(records, "linear", 4, "yarn", 4, 256).cell(), "+64.9 %");
+}
+
 TEST(Statistics, DocumentsThatOnlyOneSideHasDoNotCount) {
   const std::vector<Record> records = {record("yarn", "a", std::vector<double>(8, 1)),
                                        record("linear", "b", std::vector<double>(8, 1))};
