@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -173,6 +174,7 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
 
   std::optional<LlamaModel> vocabulary;
   TokenCount count;
+  std::string counted;  // by what
   if (!eval.model.empty()) {
     LlamaModelOptions load = eval.load;
     load.vocab_only = true;
@@ -180,6 +182,7 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
     if (!model) return fail(model.error());
     vocabulary.emplace(*std::move(model));
     count = token_counter(*vocabulary);
+    counted = std::filesystem::path(eval.model).filename().string();
   } else {
     Result<ServedCount> served = count_on_servers(servers);
     if (!served) return fail(served.error());
@@ -187,12 +190,14 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
       fmt::print(stderr, "the servers do not tokenise: lengths are estimated and checked by their usage figures\n");
     }
     count = served->count;
+    counted = served->exact ? "/tokenize" : "estimated";
   }
   RunInfo info{.task = command.group,
                .model = command.served_model,
                .model_hash = content_hash("served " + command.served_model),
                .architecture = "",
                .engine = command.chat ? "/v1/chat/completions" : "/v1/completions"};
+  info.settings = {{"endpoint", info.engine}, {"tokens", counted}};
   info.command = words;
   Result<OpenRun> run = open_run(eval, std::move(info));
   if (!run) return fail(run.error());

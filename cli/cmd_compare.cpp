@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/json.h"
@@ -32,14 +33,25 @@ using base::Json;
 
 int run_compare(const CompareOptions& options) {
   std::vector<Record> records;
-  RunInfo info;  // of the last; they are of one model
+  std::optional<RunInfo> info;  // of the first
   for (const std::string& path : options.runs) {
     const Result<RunFolder> run = RunFolder::read(path);
     if (!run) return fail(run.error());
+    if (!info) info = run->info();
+    if (run->info().task != info->task || run->info().model_hash != info->model_hash) {
+      return fail({ErrorCode::inconsistent,
+                   fmt::format("holds {} of {}, but {} holds {} of {}; only plans are compared", run->info().task,
+                               run->info().model, options.runs.front(), info->task, info->model),
+                   path});
+    }
+    if (const std::string setting = different_setting(run->info(), *info); !setting.empty()) {
+      return fail({ErrorCode::inconsistent,
+                   fmt::format("was measured with {} as {}; only plans are compared", setting, options.runs.front()),
+                   path});
+    }
     records.insert(records.end(), run->records().begin(), run->records().end());
-    info = run->info();
   }
-  if (!records.empty() && records.front().answer) return print_score_comparison(options, records, info);
+  if (!records.empty() && records.front().answer) return print_score_comparison(options, records, *info);
   std::vector<PlanName> plans;
   std::vector<std::int64_t> lengths;
   for (const PplRow& row : ppl_table(records)) {
@@ -92,7 +104,7 @@ int run_compare(const CompareOptions& options) {
   fmt::print("{}* 1 lies outside the 95 % interval; paired over {} document{}{}\n\n{}", table.text(), documents,
              documents == 1 ? "" : "s",
              documents == 1 ? " and its stretches of 256 tokens: a verdict about this text only" : "", sentences);
-  fmt::print("{}", loss_chart(records, info));
+  fmt::print("{}", loss_chart(records, *info));
   return 0;
 }
 
@@ -104,7 +116,7 @@ void add_compare(CLI::App& program, Action& action) {
                                              "paired verdicts on measured runs\n"
                                              "\n"
                                              "  mrrope compare run --baseline yarn\n");
-  command->add_option("RUN", options->runs, "folders that mrrope eval wrote (of one model)")->required();
+  command->add_option("RUN", options->runs, "folders that mrrope eval wrote, of one model and task")->required();
   command->add_option("--baseline", options->baseline, "a method (default: yarn, else none)")->type_name("METHOD");
   command->add_flag("--last", options->last, "perplexity over the last 2048 tokens before each length");
   command->add_flag("--by-task", options->by_task, "scores of every task as well");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Run folders of one model and task become one: the shards of a Slurm array, runs of several machines.
+// Run folders of one model, task and way of measuring become one: the shards of a Slurm array, runs of several machines.
 //
 //   Result<Merged> merged = merge_runs({"run-0", "run-1", "run-2"}, "run");
 //   merged->records;   // 300 000
@@ -24,9 +24,9 @@ struct Merged {
   std::vector<std::string> torn;   // inputs whose last line was damaged (a process was killed); that line is left out
 };
 
-// `output` is a new folder: complete, or not there at all. Its run.json is that of the first input; a setting that
-// differs between inputs has all its values ("a, b"), and "shard" is gone. Errors: inputs of another task or model than
-// the first; an output that exists; a damaged line anywhere but at the end of its file.
+// `output` is a new folder: complete, or not there at all. Its run.json is that of the first input. Errors: inputs of
+// another task, model or setting than the first; an output that exists; a damaged line anywhere but at the end of its
+// file.
 Result<Merged> merge_runs(const std::vector<std::string>& inputs, const std::string& output);
 
 }  // namespace mrrope

@@ -96,7 +96,7 @@ struct RunInfo {
   std::string version = {};                          // of mrrope
   std::string machine = {};                          // processor and cores
   std::string started = {};                          // UTC, ISO 8601
-  std::map<std::string, std::string> settings = {};  // by flag: {"cache-type-k": "f16"}
+  std::map<std::string, std::string> settings = {};  // that change a number, by flag: {"cache-type-k": "f16"}
   std::vector<std::string> command = {};
 
   bool operator==(const RunInfo&) const = default;
@@ -104,11 +104,15 @@ struct RunInfo {
 std::string to_json(const RunInfo& info);
 Result<RunInfo> run_info_from_json(std::string_view text);
 
+// Numbers that were measured in different ways do not belong into one table. What of the settings that both have
+// differs: "cache-type-k f16, not q8_0"; empty: nothing.
+std::string different_setting(const RunInfo& run, const RunInfo& other);
+
 class RunFolder {
  public:
-  // Makes the folder, or continues one of the same task and model. Errors: a folder of another model or task, or one
-  // that another process is writing; a record that is damaged anywhere but in the last line. A damaged last line (a
-  // process was killed, a disk was full) is taken away; its item is simply missing.
+  // Makes the folder, or continues one of the same task, model and settings. Errors: a folder of others, or one that
+  // another process is writing; a record that is damaged anywhere but in the last line. A damaged last line (a process
+  // was killed, a disk was full) is taken away; its item is simply missing.
   static Result<RunFolder> open(const std::string& path, const RunInfo& info);
   // To look at; nothing is changed on disk, a damaged last line is ignored.
   static Result<RunFolder> read(const std::string& path);

@@ -78,7 +78,7 @@ class Benchmark {
         run_(run),
         encoder_(std::move(encoder)),
         count_(token_counter(model)),
-        identity_{eval::hash_of(texts), run.info().model_hash},
+        texts_hash_(eval::hash_of(texts)),
         meter_(control, 0, 0) {
     for (const Candidate& candidate : candidates) plans_.push_back(eval::identity_of(candidate));
   }
@@ -106,7 +106,7 @@ class Benchmark {
   [[nodiscard]] std::vector<std::string> missing_keys(const SampleSlot& slot) const {
     std::vector<std::string> keys;
     for (const std::string& plan : plans_) {
-      std::string key = eval::answer_key(run_.info(), plan, identity_, options_, slot);
+      std::string key = eval::answer_key(run_.info(), plan, texts_hash_, options_, slot);
       keys.push_back(run_.find(key) == nullptr ? std::move(key) : "");
     }
     return keys;
@@ -218,7 +218,7 @@ class Benchmark {
   eval::Encoder encoder_;
   TokenCount count_;
   std::vector<std::string> plans_;  // what the candidates are, for keys
-  eval::SampleIdentity identity_;
+  std::string texts_hash_;
   eval::Meter meter_;
   BenchmarkCost cost_;
 };

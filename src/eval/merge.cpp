@@ -8,10 +8,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -96,10 +94,9 @@ class PendingFolder {
   std::string target_;
 };
 
-// What the inputs have in common; of settings every value, in the order of the inputs.
+// That of the first, and the settings that only later ones have.
 Result<RunInfo> common_info(const std::vector<std::string>& inputs) {
   std::optional<RunInfo> common;
-  std::map<std::string, std::vector<std::string>> seen;
   for (const std::string& input : inputs) {
     const Result<RunInfo> info = eval::read_run_info(input);
     if (!info) return info.error();
@@ -110,15 +107,12 @@ Result<RunInfo> common_info(const std::vector<std::string>& inputs) {
                                info->model_hash, inputs.front(), common->task, common->model, common->model_hash),
                    input};
     }
-    for (const auto& [flag, value] : info->settings) {
-      std::vector<std::string>& values = seen[flag];
-      if (std::find(values.begin(), values.end(), value) != values.end()) continue;
-      if (!values.empty()) common->settings[flag] += ", " + value;
-      if (values.empty()) common->settings[flag] = value;
-      values.push_back(value);
+    if (const std::string setting = different_setting(*info, *common); !setting.empty()) {
+      return Error{ErrorCode::inconsistent,
+                   fmt::format("was measured with {} as {}; these are not one run", setting, inputs.front()), input};
     }
+    common->settings.insert(info->settings.begin(), info->settings.end());
   }
-  common->settings.erase("shard");
   return *common;
 }
 

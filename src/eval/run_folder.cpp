@@ -62,6 +62,10 @@ Result<RunFolder> RunFolder::open(const std::string& path, const RunInfo& info) 
                  fmt::format("this folder holds {} of {}; take another one", folder.info_.task, folder.info_.model),
                  path};
   }
+  if (const std::string setting = different_setting(folder.info_, info); !setting.empty()) {
+    return Error{ErrorCode::inconsistent, fmt::format("this folder was measured with {}; take another one", setting),
+                 path};
+  }
   const Result<std::uint64_t> size = log->size();
   if (!size) return size.error();
   if (*size != folder.good_bytes_) {
@@ -69,6 +73,16 @@ Result<RunFolder> RunFolder::open(const std::string& path, const RunInfo& info) 
   }
   folder.log_ = std::make_unique<Log>(Log{*std::move(log)});
   return folder;
+}
+
+std::string different_setting(const RunInfo& run, const RunInfo& other) {
+  for (const auto& [flag, value] : run.settings) {
+    const auto found = other.settings.find(flag);
+    if (found != other.settings.end() && found->second != value) {
+      return fmt::format("{} {}, not {}", flag, value, found->second);
+    }
+  }
+  return "";
 }
 
 const Record* RunFolder::find(std::string_view key) const {

@@ -19,13 +19,9 @@ struct SampleSlot {
 // Of this shard, by task, then length, depth and index. Without frame_tokens.
 std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& task);
 
-// Known before the sample is made, so that what a run has costs nothing. `texts_hash` and `tokenizer` decide what a
-// sample is; `candidate_text` what answers it.
-struct SampleIdentity {
-  std::string texts_hash;
-  std::string tokenizer;
-};
-std::string answer_key(const RunInfo& info, const std::string& candidate_text, const SampleIdentity& identity,
+// Known before the sample is made, so that what a run has costs nothing. The model and the settings of the run, how
+// tokens are counted among them, and `texts_hash` decide what a sample is; `candidate_text` what answers it.
+std::string answer_key(const RunInfo& info, const std::string& candidate_text, const std::string& texts_hash,
                        const BenchmarkOptions& options, const SampleSlot& slot);
 
 std::string hash_of(const TaskTexts& texts);

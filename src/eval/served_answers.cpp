@@ -57,13 +57,13 @@ Result<ServedCount> count_on_servers(const ServerOptions& servers) {
 Result<ServedCost> measure_served(const ServerOptions& servers, const std::string& label, const TaskTexts& texts,
                                   const TokenCount& count, const BenchmarkOptions& options, RunFolder& run,
                                   const Control& control) {
-  const eval::SampleIdentity identity{eval::hash_of(texts), run.info().model_hash};
+  const std::string texts_hash = eval::hash_of(texts);
   eval::Meter meter(control, 0, 0);
   const std::int64_t frame_tokens = servers.chat ? kChatFrameTokens : kFrameTokens;
   std::vector<eval::SampleSlot> slots;
   for (const Task* task : options.tasks) {
     for (eval::SampleSlot slot : eval::slots_of(options, *task)) {
-      if (run.find(eval::answer_key(run.info(), label, identity, options, slot)) != nullptr) continue;
+      if (run.find(eval::answer_key(run.info(), label, texts_hash, options, slot)) != nullptr) continue;
       meter.expect(slot.request.length);
       slot.request.frame_tokens = frame_tokens;
       slots.push_back(slot);
@@ -97,7 +97,7 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
     }
     const eval::SampleSlot& slot = slots[i];
     Record& record = item.record;
-    record.key = eval::answer_key(run.info(), label, identity, options, slot);
+    record.key = eval::answer_key(run.info(), label, texts_hash, options, slot);
     record.method = label;
     record.answer->prompt_tokens = answer->prompt_tokens;
     record.answer->new_tokens = answer->new_tokens;

@@ -44,6 +44,14 @@ class Reader {
                                info->model, first.path, first.info.task, first.info.model),
                    path};
     }
+    for (const RunSource& source : runs_.sources) {
+      const std::string setting = different_setting(*info, source.info);
+      if (setting.empty()) continue;
+      return Error{
+          ErrorCode::inconsistent,
+          fmt::format("was measured with {} as {}; one page is about one way of measuring", setting, source.path),
+          path};
+    }
     runs_.sources.push_back({path, *info});
     const Result<eval::RecordsEnd> end = eval::read_records(
         path, [this](Record&& record, std::string_view /*line*/) { return take(std::move(record)); });

@@ -23,12 +23,12 @@ def run(*arguments, status=0, **environment):
     return done.stderr if status else done.stdout
 
 
-def write_shard(folder, samples, model="aa"):
+def write_shard(folder, samples, model="aa", cache="f16"):
     """40 samples of two tasks at 4k and 8k, where mrrope-pro is right and yarn at 8k in one of two."""
     folder.mkdir()
     info = {"schema": "mrrope.run/1", "task": "ruler", "model": "m", "model_hash": model, "architecture": "",
             "context_trained": 4096, "engine": "", "version": "0.1.0", "machine": "", "started": "",
-            "settings": {"shard": folder.name}, "command": []}
+            "settings": {"cache-type-k": cache}, "command": []}
     (folder / "run.json").write_text(json.dumps(info))
     with open(folder / "records.jsonl", "w", encoding="utf-8") as file:
         for index in samples:
@@ -55,7 +55,7 @@ class Runs(unittest.TestCase):
 
     def test_shards_are_merged_and_compared(self):
         self.assertIn("320 records of 2 runs", run("merge", *self.shards, "-o", self.merged))
-        self.assertEqual(json.loads((self.merged / "run.json").read_text())["settings"], {})
+        self.assertEqual(json.loads((self.merged / "run.json").read_text())["settings"], {"cache-type-k": "f16"})
         text = run("compare", self.merged)
         self.assertRegex(text, r"mean of 2 tasks +4k +8k +effective +surely")
         self.assertRegex(text, r"yarn x4 +100\.0 ± 0\.0 +50\.0 ± 5\.7 +4k +4k")
@@ -79,6 +79,11 @@ class Runs(unittest.TestCase):
         other = write_shard(self.folder / "other", [0], model="bb")
         self.assertIn("holds ruler of m (bb), but", run("merge", self.shards[0], other, "-o", self.merged, status=1))
         self.assertFalse(self.merged.exists())
+        self.assertIn("holds ruler of m, but", run("compare", self.shards[0], other, status=1))
+        quantised = write_shard(self.folder / "quantised", [0], cache="q8_0")
+        for command in (["compare"], ["report", "-o", self.folder / "page.html"], ["merge", "-o", self.merged]):
+            text = run(*command, self.shards[0], quantised, status=1)
+            self.assertIn(f"quantised: was measured with cache-type-k q8_0, not f16 as {self.shards[0]}", " ".join(text.split()))
         self.assertIn("exists already", run("merge", *self.shards, "-o", self.shards[0], status=1))
         self.assertIn("--output", run("merge", *self.shards, status=2))
         self.assertIn("--lm-eval", run("export", self.shards[0], status=2))

@@ -29,9 +29,7 @@ class MergeTest : public ::testing::Test {
     return folder_.path(name);
   }
   std::string shard(const std::string& name, std::int64_t first, std::int64_t last) {
-    RunInfo info = info_;
-    info.settings["shard"] = name;
-    return shard(name, first, last, info);
+    return shard(name, first, last, info_);
   }
   [[nodiscard]] std::string output() const { return folder_.path("run"); }
   void expect_nothing_left(std::ptrdiff_t inputs) const {
@@ -101,15 +99,17 @@ TEST_F(MergeTest, PointsAreComparedToo) {
   EXPECT_EQ(merge_runs({folder_.path("0"), folder_.path("1")}, output())->contradictions, 1U);
 }
 
-TEST_F(MergeTest, SettingsThatDifferKeepAllTheirValues) {
+TEST_F(MergeTest, RunsMeasuredInDifferentWaysAreNotOneRun) {
   RunInfo other = info_;
-  info_.settings = {{"endpoint", "http://a"}, {"samples", "500"}, {"shard", "0/2"}};
-  other.settings = {{"endpoint", "http://b"}, {"samples", "500"}, {"shard", "1/2"}, {"seed", "7"}};
-  const std::vector<std::string> inputs = {shard("0", 0, 1, info_), shard("1", 1, 2, other), shard("2", 2, 3, info_)};
-  ASSERT_TRUE(merge_runs(inputs, output()));
-  const std::map<std::string, std::string> expected = {
-      {"endpoint", "http://a, http://b"}, {"samples", "500"}, {"seed", "7"}};
-  EXPECT_EQ(RunFolder::read(output())->info().settings, expected);
+  other.settings["cache-type-k"] = "f16";
+  ASSERT_TRUE(merge_runs({shard("0", 0, 1), shard("1", 1, 2, other)}, output()));
+  EXPECT_EQ(RunFolder::read(output())->info().settings, other.settings);
+  other.settings["cache-type-k"] = "q8_0";
+  const Result<Merged> merged =
+      merge_runs({folder_.path("0"), folder_.path("1"), shard("2", 2, 3, other)}, folder_.path("all"));
+  ASSERT_FALSE(merged);
+  EXPECT_EQ(merged.error().where, folder_.path("2"));
+  EXPECT_EQ(merged.error().message.find("was measured with cache-type-k q8_0, not f16 as "), 0U);
 }
 
 TEST_F(MergeTest, ATornLastLineOfAnyInputIsLeftOutAndNamed) {

@@ -114,6 +114,17 @@ TEST_F(RunFolderTest, AnotherModelOrTaskNeedsAnotherFolder) {
   EXPECT_FALSE(RunFolder::open(folder(), other));
 }
 
+// A key is made of the settings of the folder: with others, records of another measurement would be found.
+TEST_F(RunFolderTest, OtherSettingsNeedAnotherFolder) {
+  ASSERT_TRUE(RunFolder::open(folder(), info_));
+  RunInfo other = info_;
+  other.settings["flash-attn"] = "off";
+  const Result<RunFolder> run = RunFolder::open(folder(), other);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, ErrorCode::inconsistent);
+  EXPECT_EQ(run.error().message, "this folder was measured with flash-attn auto, not off; take another one");
+}
+
 TEST_F(RunFolderTest, TwoProcessesDoNotWriteIntoOneFolder) {
   const Result<RunFolder> first = RunFolder::open(folder(), info_);
   ASSERT_TRUE(first);
