@@ -29,7 +29,7 @@ struct PlanName {
   std::string method;
   double factor = 1;
   bool operator==(const PlanName&) const = default;
-  [[nodiscard]] std::string text() const;  // "mrrope-pro x4"; "none" has no factor
+  [[nodiscard]] std::string text() const;  // "mrrope-pro x4"; "none", and what servers call theirs
 };
 
 // What the others are compared with. Without a wish ("" or a method, with or without its factor): the deployed YaRN,
@@ -53,12 +53,14 @@ struct PplRow {
   double stderr_ppl = 0;
   std::size_t documents = 0;
   std::int64_t predicted = 0;
-  // Of the last stretch of 2048 tokens before `length` (all of it if shorter): the mean hides what happens at the end.
+  // Of the last 2048 tokens before `length` (all of it if shorter; up to a stretch more where no stretch ends there):
+  // the mean hides what happens at the end.
   double last_ppl = 0;
   // KL(unextended || this) per token over the short prefix; negative: not measured.
   double kl = -1;
 };
-// Rows in the order of the records: by method, factor, length. Records of gap runs give rows too; length is the gap.
+// Rows in the order of the records: by method, factor, length. A document that was measured twice counts once. Records
+// of gap runs give rows too; length is the gap.
 std::vector<PplRow> ppl_table(std::span<const Record> records);
 
 // Paired over documents: d = mean NLL of a minus mean NLL of b, document by document.
@@ -68,15 +70,17 @@ struct Comparison {
   double ratio = 1;                      // PPL of a / PPL of b = exp(mean d)
   double ratio_low = 1, ratio_high = 1;  // 95 %
   bool differs = false;                  // 1 lies outside the interval, and there are at least 3 documents or stretches
-  // "1.8 ± 0.6 % lower", "no difference (-0.2 ± 0.5 %)"; wider than 50 %: "3.9 times as high (1.3 to 12.1)"
+  // "1.8 ± 0.6 % lower", "no difference (-0.2 ± 0.5 %)"; wider than 50 % or beyond twice: "3.9 times as high (1.3
+  // to 12.1)"
   [[nodiscard]] std::string verdict() const;
   // Of a table: "-1.8 ± 0.6 % *" where it differs, "-0.2 ± 0.5 %", "3.9x (1.3 to 12.1) *", "-"
   [[nodiscard]] std::string cell() const;
 };
 
-// The interval: bootstrap over documents (10 000 resamples, fixed seed) from 6 documents on; below that Student's t
-// over documents, and for one document over its stretches, whose neighbours are not independent: such a verdict is
-// about this text only. `last`: over the last 2048 tokens before `length` instead of all.
+// The interval: bootstrap over documents (10 000 resamples, fixed seed, expanded for small numbers) from 6 documents
+// on; below that Student's t over documents, and for one document over its stretches, whose neighbours are not
+// independent: such a verdict is about this text only. `last`: over the last 2048 tokens before `length` instead of
+// all.
 Comparison compare_ppl(std::span<const Record> records, std::string_view method_a, double factor_a,
                        std::string_view method_b, double factor_b, std::int64_t length, bool last = false);
 
@@ -93,7 +97,8 @@ struct ScoreRow {
   double cut = 0;    // share of answers that the budget of tokens ended
   double empty = 0;  // share of answers without a visible character
 };
-// Rows by task, method and factor in the order of the records, then by length.
+// Rows by task, method and factor in the order of the records, then by length. A sample that was answered twice counts
+// once, as it was first.
 std::vector<ScoreRow> score_table(std::span<const Record> records);
 
 // The plain mean of the task scores at a length: RULER's headline.

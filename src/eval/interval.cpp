@@ -59,7 +59,11 @@ eval::Interval eval::interval95(std::span<const double> values) {
     means.push_back(sum / static_cast<double>(e.n));
   }
   std::sort(means.begin(), means.end());
-  return {means[kResamples / 40], means[kResamples - 1 - kResamples / 40]};
+  // The tail that makes an interval of normal values as wide as Student's
+  const auto n = static_cast<double>(e.n);
+  const double tail = std::erfc(student_t95(e.n - 1) * std::sqrt(n / (n - 1)) / std::sqrt(2.0)) / 2;
+  const auto cut = static_cast<std::size_t>(tail * kResamples);
+  return {means[cut], means[kResamples - 1 - cut]};
 }
 
 }  // namespace mrrope

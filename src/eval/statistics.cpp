@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "eval/interval.h"
@@ -32,20 +33,17 @@ const Record::Point* point_at(const Record& record, std::int64_t length) {
 
 Mean over_all(const Record::Point& p) { return {p.nll / static_cast<double>(p.predicted), p.predicted}; }
 
-// Sums of the stretches that lie in (length - kLast, length]; token 0 is never predicted.
-std::optional<Mean> over_last(const Record& record, std::int64_t length) {
-  if (record.bucket <= 0 || length % record.bucket != 0) return std::nullopt;
-  const std::int64_t first = std::max<std::int64_t>(0, length - kLast) / record.bucket;
-  const std::int64_t end = length / record.bucket;
-  if (end > static_cast<std::int64_t>(record.bucket_nll.size())) return std::nullopt;
-  Mean mean;
-  for (std::int64_t b = first; b < end; ++b) {
-    mean.value += record.bucket_nll[static_cast<std::size_t>(b)];
-    mean.predicted += b == 0 ? record.bucket - 1 : record.bucket;
-  }
-  if (mean.predicted <= 0) return std::nullopt;
-  mean.value /= static_cast<double>(mean.predicted);
-  return mean;
+// What is left of the sum at `length` without the stretches before (length - kLast): from the end of a stretch on, so
+// up to a stretch more than kLast. Token 0 is never predicted.
+std::optional<Mean> over_last(const Record& record, const Record::Point& p) {
+  if (record.bucket <= 0) return std::nullopt;
+  const auto before = static_cast<std::size_t>(std::max<std::int64_t>(0, p.length - kLast) / record.bucket);
+  if (before == 0) return over_all(p);
+  if (before > record.bucket_nll.size()) return std::nullopt;
+  const double sum =
+      std::accumulate(record.bucket_nll.begin(), record.bucket_nll.begin() + static_cast<std::ptrdiff_t>(before), 0.0);
+  const std::int64_t predicted = p.length - static_cast<std::int64_t>(before) * record.bucket;
+  return Mean{(p.nll - sum) / static_cast<double>(predicted), predicted};
 }
 
 // Means of the stretches up to `length`: what a single document can say about its own spread.
@@ -60,8 +58,26 @@ std::vector<double> stretches(const Record& record, std::int64_t from, std::int6
   return means;
 }
 
-bool is(const Record& record, std::string_view method, double factor) {
-  return record.method == method && record.factor == factor;
+// A document under a plan, as far as `length`.
+struct Measured {
+  const Record* record = nullptr;
+  const Record::Point* point = nullptr;
+};
+
+// Each document once, as it was measured first; where one was measured again with KL, that one.
+std::vector<Measured> measured(std::span<const Record> records, std::string_view method, double factor,
+                               std::int64_t length) {
+  std::vector<Measured> documents;
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (const Record& r : records) {
+    if (r.method != method || r.factor != factor) continue;
+    const Record::Point* p = point_at(r, length);
+    if (p == nullptr) continue;
+    const auto [place, is_new] = places.emplace(r.document_hash, documents.size());
+    if (is_new) documents.push_back({&r, p});
+    else if (documents[place->second].record->kl_tokens == 0 && r.kl_tokens > 0) documents[place->second] = {&r, p};
+  }
+  return documents;
 }
 
 std::vector<double> ranks(std::span<const double> values) {
@@ -80,7 +96,7 @@ std::vector<double> ranks(std::span<const double> values) {
 
 }  // namespace
 
-std::string PlanName::text() const { return method == "none" ? method : fmt::format("{} x{:g}", method, factor); }
+std::string PlanName::text() const { return factor == 1 ? method : fmt::format("{} x{:g}", method, factor); }
 
 Result<PlanName> choose_baseline(std::span<const PlanName> plans, std::string_view wanted) {
   std::string names;
@@ -136,15 +152,13 @@ std::vector<PplRow> ppl_table(std::span<const Record> records) {
       double kl = 0;
       double kl_tokens = 0;
       const Record* only = nullptr;
-      for (const Record& r : records) {
-        const Record::Point* p = is(r, method, factor) ? point_at(r, length) : nullptr;
-        if (p == nullptr) continue;
-        only = &r;
-        means.push_back(over_all(*p).value);
-        row.predicted += p->predicted;
-        if (const auto mean = over_last(r, length)) last.push_back(mean->value);
-        kl += r.kl;
-        kl_tokens += static_cast<double>(r.kl_tokens);
+      for (const auto& [record, point] : measured(records, method, factor, length)) {
+        only = record;
+        means.push_back(over_all(*point).value);
+        row.predicted += point->predicted;
+        if (const auto mean = over_last(*record, *point)) last.push_back(mean->value);
+        kl += record->kl;
+        kl_tokens += static_cast<double>(record->kl_tokens);
       }
       if (means.empty()) continue;
       const Estimate nll = estimate(means);
@@ -165,17 +179,17 @@ Comparison compare_ppl(std::span<const Record> records, std::string_view method_
   Comparison out{.length = length};
   std::vector<double> differences;
   std::pair<const Record*, const Record*> only;
-  for (const Record& a : records) {
-    if (!is(a, method_a, factor_a) || point_at(a, length) == nullptr) continue;
-    for (const Record& b : records) {
-      if (!is(b, method_b, factor_b) || b.document_hash != a.document_hash || point_at(b, length) == nullptr) continue;
-      const auto mean_a = last ? over_last(a, length) : std::optional(over_all(*point_at(a, length)));
-      const auto mean_b = last ? over_last(b, length) : std::optional(over_all(*point_at(b, length)));
-      if (!mean_a || !mean_b || mean_a->predicted != mean_b->predicted) continue;
-      differences.push_back(mean_a->value - mean_b->value);
-      only = {&a, &b};
-      break;
-    }
+  const std::vector<Measured> of_b = measured(records, method_b, factor_b, length);
+  for (const Measured& a : measured(records, method_a, factor_a, length)) {
+    const auto b = std::find_if(of_b.begin(), of_b.end(), [&](const Measured& other) {
+      return other.record->document_hash == a.record->document_hash;
+    });
+    if (b == of_b.end()) continue;
+    const auto mean_a = last ? over_last(*a.record, *a.point) : std::optional(over_all(*a.point));
+    const auto mean_b = last ? over_last(*b->record, *b->point) : std::optional(over_all(*b->point));
+    if (!mean_a || !mean_b || mean_a->predicted != mean_b->predicted) continue;
+    differences.push_back(mean_a->value - mean_b->value);
+    only = {a.record, b->record};
   }
   out.documents = differences.size();
   if (differences.empty()) return out;
@@ -207,11 +221,12 @@ Comparison compare_ppl(std::span<const Record> records, std::string_view method_
 
 namespace {
 
-// Beyond this many percent to each side an interval is far from even (1.3 to 12.1 times), and ± would reach below zero:
-// then the factor and its bounds are given.
-constexpr double kWide = 50;
-
 double half_percent(const Comparison& c) { return 50 * (c.ratio_high - c.ratio_low); }
+
+// Beyond this many percent to each side an interval is far from even (1.3 to 12.1 times), and ± would reach below zero;
+// and "+395 %" is no way to say five times.
+constexpr double kWide = 50, kFar = 2;
+bool as_factor(const Comparison& c) { return half_percent(c) > kWide || c.ratio > kFar || c.ratio < 1 / kFar; }
 
 }  // namespace
 
@@ -220,7 +235,7 @@ std::string Comparison::verdict() const {
   const double half = half_percent(*this);
   const double percent = 100 * (ratio - 1);
   if (!std::isfinite(half)) return fmt::format("{:+.1f} %, one value only", percent);
-  const bool wide = half > kWide;
+  const bool wide = as_factor(*this);
   if (differs && wide) return fmt::format("{:.1f} times as high ({:.1f} to {:.1f})", ratio, ratio_low, ratio_high);
   if (differs) return fmt::format("{:.1f} ± {:.1f} % {}", std::fabs(percent), half, percent < 0 ? "lower" : "higher");
   // Two documents give an interval, and no more: 12.7 standard errors to each side
@@ -236,7 +251,7 @@ std::string Comparison::cell() const {
   const double percent = 100 * (ratio - 1);
   if (!std::isfinite(half)) return fmt::format("{:+.1f} %", percent);
   const char* star = differs ? " *" : "";
-  if (half > kWide) return fmt::format("{:.1f}x ({:.1f} to {:.1f}){}", ratio, ratio_low, ratio_high, star);
+  if (as_factor(*this)) return fmt::format("{:.1f}x ({:.1f} to {:.1f}){}", ratio, ratio_low, ratio_high, star);
   return fmt::format("{:+.1f} ± {:.1f} %{}", percent, half, star);
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "eval/interval.h"
@@ -66,6 +67,7 @@ std::vector<ScoreRow> score_table(std::span<const Record> records) {
     std::size_t cut = 0;
     std::size_t empty = 0;
     const Record* first = nullptr;
+    std::unordered_set<std::string_view> seen;  // prompts
   };
   Order<std::string_view> task_order;
   Order<std::pair<std::string_view, double>> plan_order;
@@ -73,6 +75,7 @@ std::vector<ScoreRow> score_table(std::span<const Record> records) {
   for (const Record& r : records) {
     if (!r.answer) continue;
     Group& group = groups[{task_order(r.task), plan_order({r.method, r.factor}), r.answer->length}];
+    if (!group.seen.insert(r.document_hash).second) continue;
     if (group.first == nullptr) group.first = &r;
     group.scores.push_back(r.answer->score);
     if (r.answer->finish == "length") ++group.cut;

@@ -194,6 +194,14 @@ TEST(Scores, ManyPairsGiveTheSameIntervalWithoutResampling) {
   EXPECT_NEAR(half_of(more) / half_of(fewer), 1, 0.03);
 }
 
+TEST(Scores, ASampleThatWasAnsweredTwiceCountsOnce) {
+  std::vector<Record> records;
+  add(records, "s", "a", 4096, {1, 0, 1, 0});
+  add(records, "s", "a", 4096, {1, 0, 1, 0});
+  ASSERT_EQ(score_table(records).size(), 1U);
+  EXPECT_EQ(score_table(records)[0].samples, 4U);
+}
+
 TEST(Scores, WithoutATaskAllOfThemCount) {
   std::vector<Record> records;
   add(records, "s", "a", 4096, repeat(1, 10));
