@@ -16,13 +16,13 @@ constexpr std::size_t kFewest = 4;
 
 // A mean over other texts for each plan would compare texts.
 std::set<std::string> common_documents(std::span<const Record> records, std::size_t plans, std::size_t stretches) {
-  std::map<std::string, std::size_t> seen;
+  std::map<std::string, std::set<std::string>> seen;  // plans by document
   for (const Record& r : records) {
-    if (r.bucket_nll.size() >= stretches) ++seen[r.document_hash];
+    if (r.bucket_nll.size() >= stretches) seen[r.document_hash].insert(PlanName{r.method, r.factor}.text());
   }
   std::set<std::string> common;
-  for (const auto& [hash, count] : seen) {
-    if (count >= plans) common.insert(hash);
+  for (const auto& [hash, measured] : seen) {
+    if (measured.size() == plans) common.insert(hash);
   }
   return common;
 }
@@ -49,9 +49,11 @@ std::optional<LossCurves> loss_curves(std::span<const Record> records, std::size
   for (const PlanName& plan : out.plans) {
     std::vector<double>& curve = out.nll.emplace_back(out.ends.size(), 0);
     std::vector<double> tokens(out.ends.size(), 0);
+    std::set<std::string> left = documents;  // each once
     for (const Record& r : records) {
-      if (PlanName{r.method, r.factor} != plan || !documents.contains(r.document_hash)) continue;
-      for (std::size_t b = 0; b < std::min(stretches, r.bucket_nll.size()); ++b) {
+      if (PlanName{r.method, r.factor} != plan || r.bucket_nll.size() < stretches) continue;
+      if (left.erase(r.document_hash) == 0) continue;
+      for (std::size_t b = 0; b < stretches; ++b) {
         curve[b / step] += r.bucket_nll[b];
         tokens[b / step] += static_cast<double>(b == 0 ? bucket - 1 : bucket);  // the first token is not predicted
       }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "mrrope/units.h"
 #include "report/page.h"
 #include "report/runs.h"
@@ -28,7 +30,11 @@ std::vector<std::string> facts_of(const Runs& runs, const std::vector<PlanName>&
 }
 
 std::string title_of(const Runs& runs) {
-  if (!runs.sources.empty()) return runs.sources.front().info.model;
+  std::vector<std::string> models;  // served plans have names of their own
+  for (const RunSource& source : runs.sources) {
+    if (std::find(models.begin(), models.end(), source.info.model) == models.end()) models.push_back(source.info.model);
+  }
+  if (!models.empty()) return fmt::format("{}", fmt::join(models, ", "));
   const Plan& plan = runs.plans.front();
   return !plan.spec.name.empty() ? plan.spec.name : !plan.source.empty() ? plan.source : "a plan";
 }

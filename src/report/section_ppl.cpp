@@ -60,23 +60,29 @@ std::optional<Band> band_of(const std::vector<Record>& records, const PplRow& ro
 
 std::string texts_word(std::size_t n) { return fmt::format("{} text{}", n, n == 1 ? "" : "s"); }
 
-// The lowest at a length, and those the paired interval does not tell apart from it.
+// The lowest at a length of those with most texts, and how the others stand to it on the texts that both have: those
+// the paired interval does not tell apart, those that are lower there, those that share none. The rest are higher.
 struct Best {
   PlanName plan;
   const PplRow* row = nullptr;
-  std::vector<std::string> tied;
+  std::vector<std::string> tied, lower, apart;
 };
 Best best_at(const std::vector<Record>& records, const std::vector<PplRow>& rows, const std::vector<PlanName>& plans,
              std::int64_t length) {
   Best best;
   for (const PlanName& plan : plans) {
     const PplRow* row = row_at(rows, plan, length);
-    if (row != nullptr && (best.row == nullptr || row->ppl < best.row->ppl)) best = {plan, row, {}};
+    if (row == nullptr) continue;
+    const bool better = best.row == nullptr || row->documents > best.row->documents ||
+                        (row->documents == best.row->documents && row->ppl < best.row->ppl);
+    if (better) best = {plan, row, {}, {}, {}};
   }
   for (const PlanName& plan : plans) {
     if (plan == best.plan || row_at(rows, plan, length) == nullptr) continue;
     const Comparison c = compare_ppl(records, plan.method, plan.factor, best.plan.method, best.plan.factor, length);
-    if (c.documents > 0 && !c.differs) best.tied.push_back(plan.text());
+    if (c.documents == 0) best.apart.push_back(plan.text());
+    else if (!c.differs) best.tied.push_back(plan.text());
+    else if (c.ratio < 1) best.lower.push_back(plan.text());
   }
   return best;
 }
@@ -86,10 +92,17 @@ std::string best_sentence(const Best& best, std::int64_t length, std::size_t pla
   if (plans == 1) return fmt::format("{} has perplexity {} at {}.", best.plan.text(), ppl_text(best.row->ppl), at);
   std::string text =
       fmt::format("{} has the lowest perplexity at {}: {}.", best.plan.text(), at, ppl_text(best.row->ppl));
+  const auto verb = [](const std::vector<std::string>& list, const char* one, const char* many) {
+    return fmt::format("{} {}", listed(list), list.size() == 1 ? one : many);
+  };
   if (!best.tied.empty()) {
-    text += fmt::format(" Paired over {}, {} {} not told apart from it.", texts_word(best.row->documents),
-                        listed(best.tied), best.tied.size() == 1 ? "is" : "are");
-  } else if (best.row->documents > 0) {
+    text += fmt::format(" Paired over {}, {} not told apart from it.", texts_word(best.row->documents),
+                        verb(best.tied, "is", "are"));
+  }
+  if (!best.lower.empty())
+    text += fmt::format(" On the texts that both have, {} lower.", verb(best.lower, "is", "are"));
+  if (!best.apart.empty()) text += fmt::format(" Of {} other texts were measured.", listed(best.apart));
+  if (best.tied.empty() && best.lower.empty() && best.apart.empty()) {
     text += " Every other plan is higher, beyond the 95 % interval.";
   }
   return text;

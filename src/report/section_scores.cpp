@@ -65,12 +65,16 @@ std::string best_sentence(const Runs& runs, const std::vector<MeanScoreRow>& mea
     first = plan;
   }
   std::vector<std::string> tied;
+  std::vector<std::string> higher;  // on the samples that both have
+  std::vector<std::string> apart;   // without such samples
   std::size_t others = 0;
   for (const PlanName& plan : runs.scored_plans) {
     if (plan == first || ranked_at(means, plan, length) == nullptr) continue;
     ++others;
     const ScoreComparison c = compare_plans(runs, first, plan, length);
-    if (c.samples > 0 && !c.differs) tied.push_back(plan.text());
+    if (c.samples == 0) apart.push_back(plan.text());
+    else if (!c.differs) tied.push_back(plan.text());
+    else if (c.difference < 0) higher.push_back(plan.text());
   }
   if (others == 0) {
     return fmt::format("{} scores {:.1f} % at {} ({}).", first.text(), 100 * best->score, format_context(length),
@@ -81,9 +85,16 @@ std::string best_sentence(const Runs& runs, const std::vector<MeanScoreRow>& mea
   }
   std::string text = fmt::format("{} scores highest at {}: {:.1f} % ({}).", first.text(), format_context(length),
                                  100 * best->score, what(runs));
-  text += tied.empty() ? " Every other plan is lower, on the same samples."
-                       : fmt::format(" On the same samples {} {} not told apart from it.", listed(tied),
-                                     tied.size() == 1 ? "is" : "are");
+  if (!tied.empty()) {
+    text += fmt::format(" On the same samples {} {} not told apart from it.", listed(tied),
+                        tied.size() == 1 ? "is" : "are");
+  }
+  if (!higher.empty()) {
+    text +=
+        fmt::format(" On the samples that both have, {} {} higher.", listed(higher), higher.size() == 1 ? "is" : "are");
+  }
+  if (!apart.empty()) text += fmt::format(" Of {} other samples were measured.", listed(apart));
+  if (tied.empty() && higher.empty() && apart.empty()) text += " Every other plan is lower, on the same samples.";
   return text;
 }
 

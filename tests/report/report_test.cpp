@@ -101,6 +101,37 @@ TEST_F(Reports, TheVerdictSaysWhatTheNumbersSay) {
   EXPECT_NE(report->verdict.at(3).find("breaks beyond its trained 512 tokens"), std::string::npos);
 }
 
+// An easy text more makes the mean lower, not the plan better.
+TEST_F(Reports, TheBestIsJudgedOnTheTextsThatBothHave) {
+  {
+    Result<RunFolder> run = RunFolder::open(folder_.path("ppl"), test::run_info("ppl", "model.gguf"));
+    ASSERT_TRUE(run) << to_string(run.error());
+    const auto add = [&](const std::string& method, int text, double nll) {
+      Record r;
+      r.task = "ppl";
+      r.method = method;
+      r.factor = 4;
+      r.document = r.document_hash = fmt::format("text {}", text);
+      r.key = content_hash(r.document + method);
+      r.points = {{2048, 2047, 2047 * nll}};
+      ASSERT_EQ(run->append(r), std::nullopt);
+    };
+    for (int text = 0; text < 4; ++text) {
+      add("yarn", text, 2 + 0.1 * text);
+      add("mrrope-pro", text, 1.97 + 0.101 * text);
+    }
+    add("yarn", 4, 0.5);
+    add("ntk", 5, 3);
+  }
+  const std::vector<std::string> runs = {folder_.path("ppl")};
+  const Result<Report> report = make_report(runs);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_EQ(
+      report->verdict.at(0),
+      "yarn x4 has the lowest perplexity at 2k: 6.172. On the texts that both have, mrrope-pro x4 is lower. Of ntk "
+      "x4 other texts were measured.");
+}
+
 TEST_F(Reports, APlanThatLacksATaskIsNotRanked) {
   needle_run(folder_.path("niah"));
   {
