@@ -36,14 +36,37 @@ std::optional<Error> missing_texts(const Task& task, const TaskTexts& texts) {
   return std::nullopt;
 }
 
-// "all": those whose texts are there.
+// A file serves one of two tasks: of RULER's questions qa_1 is SQuAD and qa_2 is HotpotQA, whose answers need several
+// documents; of InfiniteBench's items code_debug has options, the dialogues have none.
+bool fits_file(const Task& task, const TaskTexts& texts) {
+  if (task.needs == TaskNeeds::questions) {
+    const bool several =
+        std::any_of(texts.questions.begin(), texts.questions.end(), [](const Question& q) { return q.gold > 1; });
+    return several == (task.name == "qa_2");
+  }
+  if (task.needs == TaskNeeds::items && task.group == "infinitebench") {
+    return texts.items.front().options.empty() == (task.name == "longdialogue_qa_eng");
+  }
+  return true;
+}
+
+// "all": those whose texts are there; what is left out is said, for a mean of eleven tasks is not that of thirteen.
 Result<std::vector<const Task*>> tasks_of(const BenchmarkCommand& command, const TaskTexts& texts) {
   std::vector<const Task*> chosen;
   if (command.tasks == "all") {
+    std::vector<std::string_view> left_out;
     for (const Task& task : tasks()) {
-      if (task.group == command.group && !missing_texts(task, texts)) chosen.push_back(&task);
+      if (task.group != command.group) continue;
+      if (!missing_texts(task, texts) && fits_file(task, texts)) chosen.push_back(&task);
+      else left_out.push_back(task.name);
     }
     if (chosen.empty()) return usage("no task of this group without a file of its items", "--items");
+    if (!left_out.empty()) {
+      const bool given = !command.questions.empty() || !command.items.empty();
+      fmt::print(stderr, "left out  {}: {} {}\n", base::join(left_out),
+                 given ? "nothing for it in the file of" : "the questions come by",
+                 command.group == "ruler" ? "--questions" : "--items");
+    }
     return chosen;
   }
   for (const std::string_view name : base::split(command.tasks, ',')) {
@@ -135,6 +158,10 @@ std::vector<std::string> names_of(const BenchmarkOptions& options) {
   return names;
 }
 
+void say_too_long(std::int64_t items) {
+  fmt::print(stderr, "{} of the items do not fit; they are left out, not cut\n", items);
+}
+
 int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const TaskTexts& texts, BenchmarkOptions options,
                    const std::vector<std::string>& words) {
   if (eval.factors.empty()) {
@@ -144,6 +171,7 @@ int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const Task
   const Result<std::vector<Candidate>> candidates = candidates_of(eval);
   if (!candidates) return fail(candidates.error());
   eval.settings["chat-template"] = command.chat_template;
+  if (command.group == "longbench2") eval.settings["answers"] = command.generate ? "generated" : "letters";
   Result<Session> session = start_session(eval, command.group, words);
   if (!session) return fail(session.error());
   Result<LlamaContext> context = ready_context(command, session->model, options);
@@ -155,9 +183,7 @@ int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const Task
     fmt::print(stderr, "computed {} of {} prompt tokens; prompts that begin alike share the rest\n",
                cost->computed_tokens, cost->prompt_tokens);
   }
-  if (cost->too_long > 0) {
-    fmt::print(stderr, "{} of the items do not fit; they are left out, not cut\n", cost->too_long);
-  }
+  if (cost->too_long > 0) say_too_long(cost->too_long);
   return print_scores(eval, session->run, options.lengths, names_of(options));
 }
 
@@ -165,6 +191,10 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
                    const BenchmarkOptions& options, const std::vector<std::string>& words) {
   if (command.served_model.empty())
     return fail(usage("expected the name the servers serve the model under", "--model"));
+  if (!command.not_for_servers.empty()) {
+    return fail(usage("servers answer as they were started: leave it out; --label names their plan in the records",
+                      command.not_for_servers));
+  }
   ServerOptions servers{.urls = command.endpoints,
                         .model = command.served_model,
                         .chat = command.chat,
@@ -194,16 +224,17 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
   }
   RunInfo info{.task = command.group,
                .model = command.served_model,
-               .model_hash = content_hash("served " + command.served_model),
+               .model_hash = content_hash("served"),  // plans are served under names of their own
                .architecture = "",
                .engine = command.chat ? "/v1/chat/completions" : "/v1/completions"};
   info.settings = {{"endpoint", info.engine}, {"tokens", counted}};
   info.command = words;
   Result<OpenRun> run = open_run(eval, std::move(info));
   if (!run) return fail(run.error());
-  const Result<ServedCost> cost =
-      measure_served(servers, command.label, texts, count, options, run->folder, make_control(run->folder));
+  const Result<ServedCost> cost = measure_served(servers, command.label.empty() ? command.served_model : command.label,
+                                                 texts, count, options, run->folder, make_control(run->folder));
   if (!cost) return ended(cost.error(), eval);
+  if (cost->too_long > 0) say_too_long(cost->too_long);
   if (cost->over_budget > 0) {
     fmt::print(stderr, "{} of {} prompts were longer than asked, by the servers' count\n", cost->over_budget,
                cost->answered);

@@ -2,6 +2,8 @@
 //
 // mrrope eval niah, ruler, infinitebench, longbench2: can the model still find things?
 #include <memory>
+#include <span>
+#include <string>
 
 #include "cli/benchmark.h"
 #include "cli/commands.h"
@@ -42,6 +44,18 @@ constexpr Kind kKinds[] = {
      "      --items data.json -o run\n",
      "all", 20, 0},
 };
+
+// What a server was started with, and no request changes.
+constexpr const char* kOfTheEngine[] = {"--methods",      "--factor",       "--chat-template", "--no-sharing",
+                                        "--flash-attn",   "--cache-type-k", "--cache-type-v",  "--ubatch-size",
+                                        "--n-gpu-layers", "--rpc",          "--tensor-split"};
+
+std::string first_given(const CLI::App& command, std::span<const char* const> flags) {
+  for (const char* flag : flags) {
+    if (command.get_option(flag)->count() > 0) return flag;
+  }
+  return "";
+}
 
 void add_sample_options(CLI::App& command, const Kind& kind, BenchmarkCommand& b) {
   const std::string_view group = kind.group;
@@ -88,7 +102,7 @@ void add_server_options(CLI::App& command, BenchmarkCommand& b) {
             ->delimiter(',')
             ->type_name("LIST"));
   group(command.add_option("--model", b.served_model, "the name they serve it under")->type_name("NAME"));
-  group(command.add_option("--label", b.label, "stands as the method in records (served)")->type_name("NAME"));
+  group(command.add_option("--label", b.label, "stands as the method in records (that name)")->type_name("NAME"));
   group(command.add_flag("--chat", b.chat, "/v1/chat/completions, not /v1/completions"));
   group(command.add_option("--concurrency", b.concurrency, "requests at once per server (8)")
             ->check(CLI::Range(1, 4096))
@@ -118,7 +132,10 @@ void add_benchmarks(CLI::App& program, Action& action, const std::vector<std::st
     command->add_flag("--no-sharing", b->no_sharing, "compute every prompt from its start (for comparison)");
     add_server_options(*command, *b);
     add_llama_options(*command, b->eval);
-    command->callback([b, &action, words] { action = [b, words] { return run_benchmark(*b, words); }; });
+    command->callback([b, command, &action, words] {
+      b->not_for_servers = first_given(*command, kOfTheEngine);
+      action = [b, words] { return run_benchmark(*b, words); };
+    });
   }
 }
 

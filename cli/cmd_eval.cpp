@@ -75,7 +75,9 @@ int run_ppl(const PplCommand& options, const std::vector<std::string>& command) 
     if (!kl) return fail({kl.error().code, to_string(kl.error()), "--kl"});
     ppl.kl_tokens = std::min(*kl, longest);
   }
-  return run_task(options.eval, command,
+  EvalOptions eval = options.eval;
+  eval.settings["protocol"] = options.protocol;
+  return run_task(eval, command,
                   {.name = "ppl",
                    .document_tokens = ppl.chunks ? std::int64_t{1} << 24 : longest,
                    .ctx_size = longest,
@@ -100,7 +102,9 @@ int run_gap(const GapCommand& options, const std::vector<std::string>& command) 
   const Result<std::int64_t> tokens = parse_context(options.tokens);
   if (!tokens) return fail({tokens.error().code, to_string(tokens.error()), "--tokens"});
   gap.tokens = *tokens;
-  return run_task(options.eval, command,
+  EvalOptions eval = options.eval;
+  eval.settings["window"] = fmt::format("{} tokens, {} segments, {} per text", gap.tokens, gap.segments, gap.windows);
+  return run_task(eval, command,
                   {.name = "gap",
                    .document_tokens = gap.tokens * std::max(1, gap.windows) * 4,
                    .ctx_size = gap.tokens,

@@ -70,6 +70,14 @@ Result<std::string> hash_of_model(const std::string& path) {
   return file->gguf()->shards.size() == 1 ? all : content_hash(all);
 }
 
+// The trained length of a model that carries a plan of ours; its own keys speak of the extended one.
+std::optional<std::int64_t> trained_before_extension(const std::string& path) {
+  const Result<ModelFile> file = read_model(path);
+  if (!file || file->gguf() == nullptr || file->gguf()->head().find("mrrope.plan") == nullptr) return std::nullopt;
+  const Result<RopeSpec> spec = rope_spec(*file);
+  return spec ? std::optional(spec->context_trained) : std::nullopt;
+}
+
 // Everything that can change a number.
 std::map<std::string, std::string> settings_of(const ContextOptions& context) {
   return {{"ubatch-size", std::to_string(context.ubatch_size)},
@@ -196,11 +204,16 @@ Result<Session> start_session(const EvalOptions& options, const std::string& tas
   if (!hash) return hash.error();
   Result<LlamaModel> model = LlamaModel::load(options.model, options.load);
   if (!model) return model.error();
+  std::int64_t trained = model->n_ctx_train();
+  if (const std::optional<std::int64_t> before = trained_before_extension(options.model)) {
+    fmt::print(stderr, "{} was extended by mrrope: none is the file as it is, with its plan\n", options.model);
+    trained = *before;
+  }
   RunInfo info{.task = task,
                .model = fs::path(options.model).filename().string(),
                .model_hash = *hash,
                .architecture = model->architecture(),
-               .context_trained = model->n_ctx_train(),
+               .context_trained = trained,
                .engine = "llama.cpp " + llama_version()};
   info.settings = settings_of(options.context);
   info.settings.insert(options.settings.begin(), options.settings.end());

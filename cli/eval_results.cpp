@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/json.h"
+#include "cli/commands.h"
 #include "cli/eval.h"
 #include "cli/run_charts.h"
 #include "cli/table.h"
@@ -58,6 +59,10 @@ int print_results(const EvalOptions& options, const RunFolder& run, std::span<co
   std::vector<PplRow> rows = ppl_table(records);
   std::erase_if(rows,
                 [&](const PplRow& r) { return std::find(lengths.begin(), lengths.end(), r.length) == lengths.end(); });
+  if (rows.empty()) {
+    return fail({ErrorCode::invalid_argument, "no text is as long as the shortest of them; nothing was measured",
+                 run.info().task == "gap" ? "--tokens" : "--lengths"});
+  }
   if (options.json) {
     Json json = report_head(run.info());
     for (const PplRow& row : rows) json["results"].push_back(to_json(row));

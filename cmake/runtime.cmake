@@ -61,7 +61,7 @@ if(llama_FOUND)
   add_library(mrrope_measure STATIC)
   add_library(mrrope::measure ALIAS mrrope_measure)
   set(sources answers.cpp attention.cpp documents.cpp encoder.cpp gap.cpp log_softmax.cpp passes.cpp ppl.cpp prompt_frame.cpp samples.cpp
-              shared_prefix.cpp text_files.cpp)
+              reply_text.cpp shared_prefix.cpp text_files.cpp)
   if(TARGET mrrope_servers)
     list(APPEND sources served_answers.cpp)
   else()

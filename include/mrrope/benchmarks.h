@@ -75,6 +75,7 @@ Result<ServedCount> count_on_servers(const ServerOptions& servers);
 struct ServedCost {
   std::int64_t answered = 0, failed = 0;
   std::int64_t over_budget = 0;  // answered, but longer than asked by the servers' own count
+  std::int64_t too_long = 0;     // items of a file that do not fit the length, left out
   std::string first_failure = {};
 };
 Result<ServedCost> measure_served(const ServerOptions& servers, const std::string& label, const TaskTexts& texts,

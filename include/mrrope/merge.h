@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Run folders of one model, task and way of measuring become one: the shards of a Slurm array, runs of several machines.
+// Run folders of one model, task and way of measuring become one: the shards of a Slurm array, runs of several
+// machines.
 //
 //   Result<Merged> merged = merge_runs({"run-0", "run-1", "run-2"}, "run");
 //   merged->records;   // 300 000

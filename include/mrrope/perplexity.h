@@ -30,7 +30,7 @@ namespace mrrope {
 
 struct Document {
   std::string name;           // for people: the file's name
-  std::string hash;           // of its first tokens, as they are measured
+  std::string hash;           // of the file
   std::vector<Token> tokens;  // BOS first where the model wants one
 };
 

@@ -174,6 +174,8 @@ class LlamaContext {
   // diffusion); io if memory does not suffice.
   static Result<LlamaContext> create(const LlamaModel& model, const ContextOptions& options = {});
 
+  [[nodiscard]] const ContextOptions& options() const noexcept;  // as they were given
+
   // From now on layers rotate by the plan; layers of groups that are not extended, or that the plan does not name,
   // rotate as in the file. Empties the cache. Errors, with everything left as it was: inconsistent if the model's
   // layers, rotated dimensions or base are not those of plan.spec; unsupported if it does not rotate.

@@ -6,6 +6,7 @@
 
 #include "eval/encoder.h"
 #include "eval/passes.h"
+#include "eval/reply_text.h"
 #include "eval/samples.h"
 #include "eval/shared_prefix.h"
 #include "mrrope/scoring.h"
@@ -52,9 +53,9 @@ std::string likeliest_option(const LlamaModel& model, std::span<const float> log
   std::vector<double> plain;
   std::vector<double> spaced;
   const auto logit = [&](const std::string& text) {
-    const Result<std::vector<Token>> tokens = model.tokenize(text, {.add_special = false});
-    return tokens && tokens->size() == 1 ? static_cast<double>(logits[static_cast<std::size_t>(tokens->front())])
-                                         : -std::numeric_limits<double>::infinity();
+    const std::optional<Token> token = eval::token_after_bracket(model, text);
+    return token ? static_cast<double>(logits[static_cast<std::size_t>(*token)])
+                 : -std::numeric_limits<double>::infinity();
   };
   for (const char letter : {'A', 'B', 'C', 'D'}) {
     plain.push_back(logit(std::string(1, letter)));
@@ -78,13 +79,13 @@ class Benchmark {
         run_(run),
         encoder_(std::move(encoder)),
         count_(token_counter(model)),
-        texts_hash_(eval::hash_of(texts)),
         meter_(control, 0, 0) {
     for (const Candidate& candidate : candidates) plans_.push_back(eval::identity_of(candidate));
   }
 
   std::optional<Error> measure() {
     for (const Task* task : options_.tasks) {
+      texts_hash_ = eval::hash_of(*task, texts_);
       const std::vector<SampleSlot> slots = eval::slots_of(options_, *task);
       for (std::size_t at = 0; at < slots.size();) {
         std::int64_t tokens = 0;
@@ -190,7 +191,7 @@ class Benchmark {
       Result<eval::Reply> said = cache.answer(tokens, generate, step);
       if (!said) return said.error();
       reply = *std::move(said);
-      Result<std::string> written = model_.detokenize(reply.tokens);
+      Result<std::string> written = eval::text_after(model_, tokens.back(), reply.tokens);
       if (!written) return written.error();
       text = *std::move(written);
     }
@@ -218,7 +219,7 @@ class Benchmark {
   eval::Encoder encoder_;
   TokenCount count_;
   std::vector<std::string> plans_;  // what the candidates are, for keys
-  std::string texts_hash_;
+  std::string texts_hash_;          // of the task at hand
   eval::Meter meter_;
   BenchmarkCost cost_;
 };

@@ -50,8 +50,15 @@ Result<std::vector<Document>> load_documents(const LlamaModel& model, std::span<
     Result<std::vector<Token>> first = first_tokens(model, path, tokens);
     if (!first) return Error{first.error().code, to_string(first.error()), path};
     if (first->size() < 2) continue;
+    // Of the whole file, so that a text is the same one whatever length is asked for; what can be read once only is
+    // known by its tokens.
+    std::error_code status;
     const std::string_view bytes(reinterpret_cast<const char*>(first->data()), first->size() * sizeof(Token));
-    documents.push_back({std::filesystem::path(path).filename().string(), content_hash(bytes), *std::move(first)});
+    const Result<std::string> hash = std::filesystem::is_regular_file(path, status)
+                                         ? content_hash_of_file(path)
+                                         : Result<std::string>(content_hash(bytes));
+    if (!hash) return hash.error();
+    documents.push_back({std::filesystem::path(path).filename().string(), *hash, *std::move(first)});
   }
   if (documents.empty()) return Error{ErrorCode::invalid_argument, "the files hold no text", files->front()};
   return documents;

@@ -62,9 +62,11 @@ class Sums {
 // The unextended model over the same tokens, a few rows at a time beside the pass that is compared with it.
 class Unextended {
  public:
-  static Result<Unextended> create(const LlamaModel& model, std::int64_t tokens) {
-    Result<LlamaContext> context =
-        LlamaContext::create(model, {.ctx_size = tokens, .ubatch_size = static_cast<int>(kKlSlice)});
+  // `options`: those of the passes that are compared with it, so that the plan is all that differs.
+  static Result<Unextended> create(const LlamaModel& model, ContextOptions options, std::int64_t tokens) {
+    options.ctx_size = tokens;
+    options.ubatch_size = static_cast<int>(kKlSlice);
+    Result<LlamaContext> context = LlamaContext::create(model, options);
     if (!context) return context.error();
     return Unextended(*std::move(context), static_cast<std::size_t>(model.n_vocab()));
   }
@@ -143,7 +145,7 @@ std::optional<Error> measure_ppl(const LlamaModel& model, LlamaContext& context,
                                  const Control& control) {
   std::optional<Unextended> unextended;
   if (options.kl_tokens > 0) {
-    Result<Unextended> made = Unextended::create(model, options.kl_tokens);
+    Result<Unextended> made = Unextended::create(model, context.options(), options.kl_tokens);
     if (!made) return made.error();
     unextended = *std::move(made);
   }

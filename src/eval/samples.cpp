@@ -34,13 +34,31 @@ std::string answer_key(const RunInfo& info, const std::string& candidate_text, c
   return content_hash(text);
 }
 
-std::string hash_of(const TaskTexts& texts) {
-  std::string all = content_hash(texts.haystack);
+std::string hash_of(const Task& task, const TaskTexts& texts) {
+  std::string all;
   const auto add = [&all](std::string_view text) { all += content_hash(text); };
-  for (const std::string& word : texts.words) add(word);
-  for (const std::string& document : texts.documents) add(document);
-  for (const Question& question : texts.questions) add(question.question);
-  for (const Item& item : texts.items) add(item.context + item.question);
+  const auto add_list = [&](const std::vector<std::string>& list) {
+    for (const std::string& text : list) add(text);
+    all += fmt::format("{}\n", list.size());
+  };
+  add_list(texts.words);
+  if (task.needs == TaskNeeds::haystack) add(texts.haystack);
+  if (task.needs == TaskNeeds::questions) {
+    add_list(texts.documents);
+    for (const Question& q : texts.questions) {
+      add(q.question);
+      add_list(q.answers);
+      all += fmt::format("{} {}\n", fmt::join(q.documents, ","), q.gold);
+    }
+  }
+  if (task.needs == TaskNeeds::items) {
+    for (const Item& item : texts.items) {
+      add(item.context);
+      add(item.question);
+      add_list(item.options);
+      add_list(item.answers);
+    }
+  }
   return content_hash(all);
 }
 

@@ -24,7 +24,8 @@ std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& ta
 std::string answer_key(const RunInfo& info, const std::string& candidate_text, const std::string& texts_hash,
                        const BenchmarkOptions& options, const SampleSlot& slot);
 
-std::string hash_of(const TaskTexts& texts);
+// Of what a task takes from the texts, answers included: other files may come and go.
+std::string hash_of(const Task& task, const TaskTexts& texts);
 
 // A record with all that does not depend on the answer, then the answer scored.
 Record record_of(const Task& task, const Sample& sample);

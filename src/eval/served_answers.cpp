@@ -16,7 +16,13 @@ constexpr std::int64_t kFrameTokens = 1, kChatFrameTokens = 64;
 // An estimate may be this much too low for some texts.
 constexpr double kEstimateSlack = 1.03;
 
-// One sample on its way to a server and back.
+// A sample to ask for, and the key of its record.
+struct Wanted {
+  eval::SampleSlot slot;
+  std::string key;
+};
+
+// One on its way to a server and back.
 struct InFlight {
   Sample sample;
   Record record;
@@ -25,9 +31,12 @@ struct InFlight {
 }  // namespace
 
 Result<ServedCount> count_on_servers(const ServerOptions& servers) {
-  if (server_token_count(servers, "one two three")) {
+  const Result<std::int64_t> counted = server_token_count(servers, "one two three");
+  if (counted) {
     return ServedCount{[servers](std::string_view text) { return server_token_count(servers, text); }, true};
   }
+  // Only where there is no such thing: one that is just busy or loading would be counted otherwise next time
+  if (counted.error().code != ErrorCode::unsupported) return counted.error();
   // Prose of the kind prompts are made of, long enough that BOS does not matter
   std::string text;
   while (text.size() < 8192)
@@ -57,28 +66,30 @@ Result<ServedCount> count_on_servers(const ServerOptions& servers) {
 Result<ServedCost> measure_served(const ServerOptions& servers, const std::string& label, const TaskTexts& texts,
                                   const TokenCount& count, const BenchmarkOptions& options, RunFolder& run,
                                   const Control& control) {
-  const std::string texts_hash = eval::hash_of(texts);
   eval::Meter meter(control, 0, 0);
   const std::int64_t frame_tokens = servers.chat ? kChatFrameTokens : kFrameTokens;
-  std::vector<eval::SampleSlot> slots;
+  std::vector<Wanted> wanted;
   for (const Task* task : options.tasks) {
+    const std::string texts_hash = eval::hash_of(*task, texts);
     for (eval::SampleSlot slot : eval::slots_of(options, *task)) {
-      if (run.find(eval::answer_key(run.info(), label, texts_hash, options, slot)) != nullptr) continue;
+      std::string key = eval::answer_key(run.info(), label + "\n" + servers.model, texts_hash, options, slot);
+      if (run.find(key) != nullptr) continue;
       meter.expect(slot.request.length);
       slot.request.frame_tokens = frame_tokens;
-      slots.push_back(slot);
+      wanted.push_back({slot, std::move(key)});
     }
   }
 
   ServedCost cost;
   std::map<std::size_t, InFlight> in_flight;
   const auto make = [&](std::size_t i) -> Result<ServerRequest> {
-    Result<Sample> sample = make_sample(*slots[i].task, texts, slots[i].request, count);
+    const eval::SampleSlot& slot = wanted[i].slot;
+    Result<Sample> sample = make_sample(*slot.task, texts, slot.request, count);
     if (!sample) return sample.error();
     ServerRequest request{
         .prompt = sample->prompt, .answer_prefix = sample->answer_prefix, .max_tokens = sample->max_new_tokens};
-    if (slots[i].task->stops_at_newline && !servers.chat) request.stop = {"\n"};
-    InFlight item{{}, eval::record_of(*slots[i].task, *sample)};
+    if (slot.task->stops_at_newline && !servers.chat) request.stop = {"\n"};
+    InFlight item{{}, eval::record_of(*slot.task, *sample)};
     sample->prompt.clear();
     sample->prompt.shrink_to_fit();
     item.sample = *std::move(sample);
@@ -88,16 +99,18 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
   const auto done = [&](std::size_t i, const Result<ServerAnswer>& answer) -> std::optional<Error> {
     InFlight item;
     if (auto node = in_flight.extract(i)) item = std::move(node.mapped());
+    const eval::SampleSlot& slot = wanted[i].slot;
     if (!answer) {
       // An item that does not fit this length is left out, never cut
-      if (slots[i].task->needs == TaskNeeds::items && answer.error().code == ErrorCode::unsupported)
-        return std::nullopt;
-      if (cost.failed++ == 0) cost.first_failure = to_string(answer.error());
+      if (slot.task->needs == TaskNeeds::items && answer.error().where == "--lengths") {
+        ++cost.too_long;
+      } else if (cost.failed++ == 0) {
+        cost.first_failure = to_string(answer.error());
+      }
       return std::nullopt;
     }
-    const eval::SampleSlot& slot = slots[i];
     Record& record = item.record;
-    record.key = eval::answer_key(run.info(), label, texts_hash, options, slot);
+    record.key = wanted[i].key;
     record.method = label;
     record.answer->prompt_tokens = answer->prompt_tokens;
     record.answer->new_tokens = answer->new_tokens;
@@ -110,7 +123,7 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
     meter.advance(slot.request.length);
     return run.append(record);
   };
-  if (auto error = run_requests(servers, slots.size(), make, done, control.cancel)) return *error;
+  if (auto error = run_requests(servers, wanted.size(), make, done, control.cancel)) return *error;
   return cost;
 }
 

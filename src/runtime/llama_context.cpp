@@ -124,7 +124,7 @@ Result<LlamaContext> LlamaContext::create(const LlamaModel& model, const Context
   if (std::optional<Error> error = set_cache(options, params)) return *std::move(error);
   if (std::optional<Error> error = set_sizes(options, params)) return *std::move(error);
 
-  auto impl = std::make_unique<Impl>(model.impl_);
+  auto impl = std::make_unique<Impl>(model.impl_, options);
   params.cb_eval = runtime::Rotations::on_node;
   params.cb_eval_user_data = &impl->rotations;
   params.abort_callback = [](void* flag) {
@@ -147,6 +147,8 @@ LlamaContext::LlamaContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 LlamaContext::LlamaContext(LlamaContext&&) noexcept = default;
 LlamaContext& LlamaContext::operator=(LlamaContext&&) noexcept = default;
 LlamaContext::~LlamaContext() = default;
+
+const ContextOptions& LlamaContext::options() const noexcept { return impl_->given; }
 
 std::optional<Error> LlamaContext::use(const Plan& plan) {
   if (std::optional<Error> error = impl_->look_at_file()) return error;

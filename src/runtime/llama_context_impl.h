@@ -31,9 +31,11 @@ struct LlamaBatch {
 };
 
 struct LlamaContext::Impl {
-  explicit Impl(std::shared_ptr<const LlamaModel::Impl> model_) : model(std::move(model_)) {}
+  Impl(std::shared_ptr<const LlamaModel::Impl> model_, ContextOptions given_)
+      : model(std::move(model_)), given(std::move(given_)) {}
 
   std::shared_ptr<const LlamaModel::Impl> model;  // outlives `context`
+  ContextOptions given;
   std::atomic<bool> cancel = false;
   runtime::Rotations rotations{cancel};        // outlives `context`
   LlamaBatch batch;                            // as long as a ubatch

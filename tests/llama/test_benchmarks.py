@@ -106,9 +106,24 @@ def test_an_interrupted_run_goes_on_to_the_same_answers(tmp_path):
     (["niah", "-m", MODEL, "--factor", "2", "--lengths", "512", "--shard", "2/2"], "--shard"),
     (["ruler", "-m", MODEL, "--factor", "2", "--lengths", "1k", "--tasks", "qa_1"], "--questions"),
     (["longbench2", "-m", MODEL, "--factor", "2", "--lengths", "1k"], "--items"),
+    (["niah", "--endpoint", "http://127.0.0.1:9", "--model", "m", "--lengths", "1k", "--factor", "2"], "as they were started"),
 ])
 def test_mistakes_are_answered_with_what_to_type(arguments, words):
     assert words in run(*arguments, status=2).stderr
+
+
+def test_tasks_that_lack_their_file_are_named(tmp_path):
+    done = run("ruler", "-m", MODEL, "--methods", "none", "--lengths", "1k", "--samples", 1)
+    assert "left out  qa_1, qa_2: the questions come by --questions" in done.stderr
+
+
+def test_answers_come_again_only_where_their_own_texts_change(tmp_path):
+    command = ["ruler", "-m", MODEL, "--methods", "none", "--lengths", "1k", "--samples", 3, "--tasks", "niah_single_1", "-o",
+               tmp_path / "run"]
+    run(*command)
+    (tmp_path / "prose.txt").write_text("A story that this task does not read. " * 2000)
+    run(*command, "-f", tmp_path / "prose.txt")
+    assert len(records(tmp_path / "run")) == 3
 
 
 # ---- Servers ---------------------------------------------------------------------------------------------------------
@@ -150,6 +165,14 @@ def test_a_server_gives_the_answers_of_the_process(tmp_path):
     same = sum(here[key] == there[key] for key in here)
     assert set(here) == set(there)
     assert same >= len(here) - 1  # batches differ, so do roundings
+
+
+def test_plans_served_under_names_of_their_own_are_compared(tmp_path):
+    with llama_server("-c", 1024, "-np", 1) as (url, _):
+        for name in ("one", "other"):
+            run("niah", "--lengths", "512", "--depths", 3, "--endpoint", url, "--model", name, "-o", tmp_path / "run")
+    text = subprocess.run([MRROPE, "compare", tmp_path / "run", "--baseline", "one"], capture_output=True, text=True, check=True).stdout
+    assert "points against one" in text and "other" in text and "paired over 3 samples" in text
 
 
 def test_a_server_that_dies_loses_nothing(tmp_path):

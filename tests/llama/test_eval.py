@@ -118,6 +118,11 @@ def test_short_prompts_pay_nothing_without_a_plan_and_something_with_one():
     assert found["mrrope-pro", 512]["kl"] > 1e-3
 
 
+def test_a_quantised_cache_is_not_taken_for_a_plan():
+    found = evaluate("--factor", 1, "--methods", "none", "--lengths", 512, "--kl", 512, "-ctk", "q4_0", "-fa", "on")
+    assert found["none", 512]["kl"] == pytest.approx(0, abs=1e-5)
+
+
 # ---- faults ------------------------------------------------------------------------------------------------------------
 
 RUN = ["--factor", "4,16", "--methods", "none,linear,ntk,yarn,mrrope-uni,mrrope-pro", "--lengths", "256,512"]
