@@ -106,7 +106,12 @@ Result<std::optional<std::vector<float>>> factors_of(const GgufModel& model, std
   return std::optional(*std::move(values));
 }
 
-std::vector<double> doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+// Pairs that stand still have a factor of 1e30 (Gemma 4), which float32 rounds to a little more.
+std::vector<double> doubles(const std::vector<float>& values) {
+  std::vector<double> out(values.begin(), values.end());
+  for (double& factor : out) factor = std::min(factor, kNoRotation);
+  return out;
+}
 
 }  // namespace
 

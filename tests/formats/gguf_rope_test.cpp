@@ -74,6 +74,19 @@ TEST(GgufRope, RefusesWhatLlamaCppWouldStopOn) {
   EXPECT_FALSE(read_gguf_rope(GgufModel{{GgufFile{}}}));
 }
 
+// Gemma 4: convert_hf_to_gguf writes 1e30 for the pairs that stand still, and as float32 that is more than 1e30.
+TEST(GgufRope, PairsThatStandStillSurviveStorageAsFloat32) {
+  GgufRope rope = *read_gguf_rope(gguf_model("gemma4"));
+  rope.freqs = std::vector<float>(8, 1.0F);
+  rope.freqs->resize(32, 1e30F);
+  const Result<RopeSpec> spec = rope_spec(rope);
+  ASSERT_TRUE(spec) << to_string(spec.error());
+  const std::vector<double> speeds = spectrum_of(*spec, 0).inv_freq;
+  EXPECT_EQ(speeds[7], plain_spectrum(64, 100000, 8192).inv_freq[7]);
+  EXPECT_EQ(speeds[8], 0);
+  EXPECT_EQ(speeds[31], 0);
+}
+
 // A file that was extended is planned from what it was before, not from the extension.
 TEST(GgufRope, OfAnExtendedFileIsTheModelBefore) {
   GgufModel model = gguf_model("llama", {{"context_length", GgufValue::u32(32768)}});
