@@ -42,9 +42,18 @@ constexpr std::array<SlidingArchitecture, 11> kSliding = {{
     {.name = "step35", .period = 0, .full_share = 2},
 }};
 
+// Architectures whose factor lists act whatever rope.scaling.type says; others look for them with type longrope only.
+constexpr std::array<std::string_view, 3> kListsWithoutType = {"minicpm3", "phi3", "phimoe"};
+
 const SlidingArchitecture* sliding_architecture(std::string_view name) {
   const auto* found = std::find_if(kSliding.begin(), kSliding.end(), [&](const auto& a) { return a.name == name; });
   return found != kSliding.end() ? found : nullptr;
+}
+
+bool lists_act(const GgufRope& rope) {
+  if (!rope.long_factors || !rope.short_factors) return false;
+  return rope.scaling_type == "longrope" ||
+         std::find(kListsWithoutType.begin(), kListsWithoutType.end(), rope.architecture) != kListsWithoutType.end();
 }
 
 double number_or(const GgufModel& model, std::string_view key, double fallback) {
@@ -240,7 +249,7 @@ Result<RopeSpec> rope_spec(const GgufRope& rope) {
   const double length_factor = static_cast<double>(rope.context_length) / static_cast<double>(original);
   if (rope.freqs) {
     trained(Custom{doubles(*rope.freqs)}, 1, 1);
-  } else if (rope.long_factors && rope.short_factors && (type == "longrope" || rope.architecture.starts_with("phi"))) {
+  } else if (lists_act(rope)) {
     trained(LongRope{doubles(*rope.short_factors), doubles(*rope.long_factors)}, length_factor, 1);
   } else if (type == "yarn" && rope.scaling_factor > 1) {
     trained(Yarn{}, rope.scaling_factor, 0.1 * std::log(rope.scaling_factor) + 1);

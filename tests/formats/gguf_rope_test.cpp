@@ -87,6 +87,22 @@ TEST(GgufRope, PairsThatStandStillSurviveStorageAsFloat32) {
   EXPECT_EQ(speeds[31], 0);
 }
 
+// llama.cpp loads the lists of these three whatever the type (src/models/minicpm3.cpp, phi3.cpp, phimoe.cpp), and its
+// converter writes no type for MiniCPM3. Elsewhere lists without the type are a load error.
+TEST(GgufRope, ListsOfPhiAndMiniCpm3NeedNoType) {
+  const auto trained = [](const std::string& architecture) {
+    GgufRope rope = *read_gguf_rope(gguf_model(architecture));
+    rope.short_factors = std::vector<float>(32, 1.0F);
+    rope.long_factors = std::vector<float>(32, 2.0F);
+    return rope_spec(rope)->groups[0].trained;
+  };
+  for (const char* architecture : {"minicpm3", "phi3", "phimoe"}) {
+    ASSERT_TRUE(trained(architecture)) << architecture;
+    EXPECT_TRUE(std::holds_alternative<LongRope>(trained(architecture)->method.law)) << architecture;
+  }
+  EXPECT_FALSE(trained("llama"));
+}
+
 // A file that was extended is planned from what it was before, not from the extension.
 TEST(GgufRope, OfAnExtendedFileIsTheModelBefore) {
   GgufModel model = gguf_model("llama", {{"context_length", GgufValue::u32(32768)}});
