@@ -73,18 +73,21 @@ Error broken(const GgufModel& model, std::string_view key, std::string message) 
   return {ErrorCode::malformed, std::move(message), model.architecture() + "." + std::string(key)};
 }
 
+// `rotary_dim`: of the sliding layers.
 std::optional<SlidingRope> sliding_of(const GgufModel& model, int layers, int rotary_dim, double full_base) {
   const SlidingArchitecture* known = sliding_architecture(model.architecture());
   if (known == nullptr || number_or(model, "attention.sliding_window", 0) <= 0) return std::nullopt;
   const bool own_key = known->base != SlidingBase::shared && model.find("rope.freq_base_swa") != nullptr;
   const double fallback = known->base == SlidingBase::own ? 10000 : full_base;
   SlidingRope sliding{.base = own_key ? number_or(model, "rope.freq_base_swa", fallback) : fallback,
-                      .rotary_dim = static_cast<int>(number_or(model, "rope.dimension_count_swa", rotary_dim)),
+                      .rotary_dim = rotary_dim,
                       .source = own_key ? SlidingBase::own : known->base,
                       .layers = {}};
   const GgufValue* pattern = model.find("attention.sliding_window_pattern");
   const auto listed = pattern != nullptr ? pattern->numbers() : std::nullopt;
-  const int period = pattern != nullptr ? static_cast<int>(pattern->number().value_or(known->period)) : known->period;
+  const double written = pattern != nullptr ? pattern->number().value_or(known->period) : known->period;
+  // A period beyond the last layer: all of them slide
+  const int period = written <= kMaxLayers ? static_cast<int>(std::max(0.0, written)) : kMaxLayers + 1;
   const int full = known->full_first ? 0 : period - 1;
   for (int i = 0; i < layers; ++i) {
     const bool slides =
@@ -150,8 +153,10 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model) {
   const double head =
       number_or(model, "attention.key_length", heads > 0 ? number_or(model, "embedding_length", 0) / heads : 0);
   const double dim = heads > 0 ? number_or(model, "rope.dimension_count", head) : 0;
-  if (!(dim >= 0 && dim <= kMaxRotaryDim))
-    return broken(model, "rope.dimension_count", "expected a number of coordinates");
+  const double sliding_dim = number_or(model, "rope.dimension_count_swa", dim);
+  for (const auto& [key, value] : {std::pair("rope.dimension_count", dim), {"rope.dimension_count_swa", sliding_dim}}) {
+    if (!(value >= 0 && value <= kMaxRotaryDim)) return broken(model, key, "expected a number of coordinates");
+  }
   const SlidingArchitecture* known = sliding_architecture(rope.architecture);
   rope.rotary_dim = static_cast<int>(dim) / (known != nullptr ? known->full_share : 1);
 
@@ -172,7 +177,7 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model) {
   }
   rope.sliding_window = static_cast<std::int64_t>(
       std::clamp(number_or(model, "attention.sliding_window", 0), 0.0, static_cast<double>(kMaxContext)));
-  rope.sliding = sliding_of(model, rope.layers, static_cast<int>(dim), rope.base);
+  rope.sliding = sliding_of(model, rope.layers, static_cast<int>(sliding_dim), rope.base);
   rope.stored_factors = static_cast<int>(dim) / 2;
 
   // Factor tensors

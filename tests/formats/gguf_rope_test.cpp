@@ -71,6 +71,8 @@ TEST(GgufRope, RefusesWhatLlamaCppWouldStopOn) {
   EXPECT_EQ(error("rope.scaling.type", GgufValue::text("cubic")), "llama.rope.scaling.type");
   EXPECT_EQ(error("context_length", GgufValue::u32(0)), "llama.context_length");
   EXPECT_EQ(error("rope.dimension_count", GgufValue::u32(1U << 30)), "llama.rope.dimension_count");
+  EXPECT_EQ(error("rope.dimension_count_swa", GgufValue::u32(2000000000)), "llama.rope.dimension_count_swa");
+  EXPECT_EQ(error("rope.dimension_count_swa", GgufValue::f32(-6)), "llama.rope.dimension_count_swa");
   EXPECT_FALSE(read_gguf_rope(GgufModel{{GgufFile{}}}));
 }
 
