@@ -260,8 +260,10 @@ Result<RopeSpec> rope_spec(const GgufRope& rope) {
     trained(Yarn{}, rope.scaling_factor, 0.1 * std::log(rope.scaling_factor) + 1);
   } else if (type != "none" && rope.scaling_factor > 1) {
     trained(Linear{}, rope.scaling_factor, 1);
-  } else if (rope.attn_factor != 1) {
-    trained(None{}, 1, 1);
+  } else {
+    // Nothing slows the rotation down: a longer context_length is a wish (R001)
+    spec.context_trained = original;
+    if (rope.attn_factor != 1) trained(None{}, 1, 1);
   }
 
   if (rope.sliding && !rope.sliding->layers.empty()) {

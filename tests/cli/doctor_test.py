@@ -150,6 +150,13 @@ class Doctor(unittest.TestCase):
         self.assertEqual(self.examine(path)[1], 3)
         self.assertEqual(self.examine(path, "--fail-on", "never")[1], 0)
 
+    def test_advice_for_a_raised_context_length_works(self):
+        path = self.gguf(GGUF["R001"])
+        advice = next(f["advice"] for f in self.examine(path)[0]["findings"] if f["code"] == "R001")
+        command = advice.replace("FILE", str(path)).replace("OUT", str(self.folder / "out.gguf")).split()
+        subprocess.run([PROGRAM, *command[1:]], check=True, capture_output=True)
+        self.assertEqual(self.codes(self.folder / "out.gguf"), [])
+
     def test_engines_are_asked(self):
         report = self.examine(self.gguf(("qwen2", {}, FACTORS)))[0]
         engine = next(e for e in report["engines"] if e["name"] == "llama.cpp")

@@ -105,6 +105,15 @@ TEST(GgufRope, ListsOfPhiAndMiniCpm3NeedNoType) {
   EXPECT_FALSE(trained("llama"));
 }
 
+// A context_length that was raised by hand is no training: what is slower than plain decides how far the model reaches.
+TEST(GgufRope, WithoutScalingTheOriginalLengthIsTheTrainedOne) {
+  std::map<std::string, GgufValue> keys = {{"context_length", GgufValue::u32(32768)},
+                                           {"rope.scaling.original_context_length", GgufValue::u32(8192)}};
+  EXPECT_EQ(rope_spec(*read_gguf_rope(gguf_model("llama", keys)))->context_trained, 8192);
+  keys["rope.scaling.factor"] = GgufValue::f32(4);
+  EXPECT_EQ(rope_spec(*read_gguf_rope(gguf_model("llama", keys)))->context_trained, 32768);
+}
+
 // A file that was extended is planned from what it was before, not from the extension.
 TEST(GgufRope, OfAnExtendedFileIsTheModelBefore) {
   GgufModel model = gguf_model("llama", {{"context_length", GgufValue::u32(32768)}});
