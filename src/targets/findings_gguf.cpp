@@ -176,6 +176,10 @@ void diagnose_gguf(const GgufModel& model, Reporter& out) {
     out.report("R000", fmt::format("llama.cpp v0.5.0 does not know the architecture \"{}\"", rope->architecture),
                "use a newer llama.cpp, or check general.architecture");
   }
+  // A base of 0, an odd number of coordinates, a broken mrrope.plan: no table follows from it
+  if (const Result<RopeSpec> spec = formats::rope_spec(*rope); !spec && rope->rotary_dim > 0) {
+    out.report("R000", to_string(spec.error()), "the file cannot be used as it is");
+  }
   for (const auto rule :
        {context_without_scaling, factors_in_vain, scaled_twice, longrope_without_factors, yarn_without_original,
         ignored_yarn_keys, yarn_length_mismatch, switching_lists, half_a_pair_of_lists, freqs_and_lists, lost_base,

@@ -157,6 +157,16 @@ class Doctor(unittest.TestCase):
         subprocess.run([PROGRAM, *command[1:]], check=True, capture_output=True)
         self.assertEqual(self.codes(self.folder / "out.gguf"), [])
 
+    def test_values_that_no_rotation_can_have_are_found(self):
+        for key, value in {"rope.freq_base": 0.0, "rope.scaling.attn_factor": 0.0, "rope.dimension_count": 63}.items():
+            with self.subTest(key):
+                report, status = self.examine(self.gguf(("llama", {key: value}, None)))
+                self.assertEqual([f["code"] for f in report["findings"]], ["R000"])
+                self.assertEqual(status, 3)
+
+    def test_a_model_that_does_not_rotate_is_healthy(self):
+        self.assertEqual(self.codes(self.gguf(("mamba", {"attention.head_count": 0}, None))), [])
+
     def test_engines_are_asked(self):
         report = self.examine(self.gguf(("qwen2", {}, FACTORS)))[0]
         engine = next(e for e in report["engines"] if e["name"] == "llama.cpp")
