@@ -9,8 +9,10 @@
 #include <string_view>
 #include <utility>
 
+#include "mrrope/catalogue.h"
 #include "mrrope/plan.h"
 #include "mrrope/units.h"
+#include "theory/laws.h"
 
 namespace mrrope::formats {
 
@@ -98,6 +100,25 @@ std::optional<SlidingRope> sliding_of(const GgufModel& model, int layers, int ro
   return sliding;
 }
 
+// Type yarn with the keys that the architecture reads (load_arch_hparams in src/models). Its scale is m(1)/m(k)
+// [T18] with k from yarn_log_multiplier (src/llama-context.cpp 185-202), where the converter writes k / 10 for
+// DeepSeek.
+Yarn yarn_of(const GgufModel& model) {
+  const std::string name = model.architecture();
+  Yarn yarn;
+  if (name == "grok" || name == "mistral3") {
+    yarn.band.beta_fast = number_or(model, "rope.scaling.yarn_beta_fast", name == "grok" ? 8 : 32);
+    yarn.band.beta_slow = number_or(model, "rope.scaling.yarn_beta_slow", 1);
+  }
+  const double multiplier = number_or(model, "rope.scaling.yarn_log_multiplier", 0);
+  if (name == "mistral3") yarn.attention.mscale_all_dim = multiplier;
+  if (name == "deepseek2" || name == "deepseek32" || name == "mistral4") {
+    yarn.attention.mscale_all_dim = multiplier / 0.1;
+    if (name == "deepseek2" && multiplier != 0) yarn.attention.mscale = yarn.attention.mscale_all_dim;
+  }
+  return yarn;
+}
+
 // `stored`: the size of the tensor; `pairs`: how many of them the full layers use.
 Result<std::optional<std::vector<float>>> factors_of(const GgufModel& model, std::string_view name, int stored,
                                                      int pairs) {
@@ -175,6 +196,12 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model) {
     }
     rope.scaling_type = name;
   }
+  rope.yarn = yarn_of(model);
+  if (const auto error = check_method(rope.yarn, rope.rotary_dim / 2)) {
+    return broken(model, "rope.scaling.yarn_*", to_string(*error));
+  }
+  rope.original_sets_temperature =
+      rope.architecture == "mistral3" && number_or(model, "attention.temperature_scale", 0) != 0;
   rope.sliding_window = static_cast<std::int64_t>(
       std::clamp(number_or(model, "attention.sliding_window", 0), 0.0, static_cast<double>(kMaxContext)));
   rope.sliding = sliding_of(model, rope.layers, static_cast<int>(sliding_dim), rope.base);
@@ -257,7 +284,7 @@ Result<RopeSpec> rope_spec(const GgufRope& rope) {
   } else if (lists_act(rope)) {
     trained(LongRope{doubles(*rope.short_factors), doubles(*rope.long_factors)}, length_factor, 1);
   } else if (type == "yarn" && rope.scaling_factor > 1) {
-    trained(Yarn{}, rope.scaling_factor, 0.1 * std::log(rope.scaling_factor) + 1);
+    trained(rope.yarn, rope.scaling_factor, theory::attention_scale(rope.scaling_factor, rope.yarn.attention));
   } else if (type != "none" && rope.scaling_factor > 1) {
     trained(Linear{}, rope.scaling_factor, 1);
   } else {

@@ -44,8 +44,10 @@ struct GgufRope {
   std::optional<std::string> scaling_type;
   double scaling_factor = 1;  // rope.scaling.factor or its old name; 0 and absent mean 1
   double attn_factor = 1;
-  std::optional<std::vector<float>> freqs;          // rope_freqs.weight
-  std::optional<std::vector<float>> long_factors;   // rope_factors_long.weight
+  Yarn yarn;  // what type yarn means to the architecture: its band, and its scale without attn_factor
+  bool original_sets_temperature = false;          // context_original is also the length from which queries grow warmer
+  std::optional<std::vector<float>> freqs;         // rope_freqs.weight
+  std::optional<std::vector<float>> long_factors;  // rope_factors_long.weight
   std::optional<std::vector<float>> short_factors;  // rope_factors_short.weight
   std::int64_t sliding_window = 0;                  // 0: none, or none that is written in the file
   std::optional<SlidingRope> sliding;

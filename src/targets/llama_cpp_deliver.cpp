@@ -15,6 +15,7 @@
 #include "mrrope/catalogue.h"
 #include "targets/deviation.h"
 #include "targets/llama_cpp.h"
+#include "theory/laws.h"
 
 namespace mrrope::targets {
 
@@ -39,8 +40,9 @@ class KeyEdits {
 
   void context(const Plan& plan) {
     edits.set(prefix_ + "context_length", GgufValue::u32(static_cast<std::uint32_t>(plan.context_target)));
-    edits.set(prefix_ + "rope.scaling.original_context_length",
-              GgufValue::u32(static_cast<std::uint32_t>(plan.spec.context_trained)));
+    // Where the temperature of queries hangs on this key, it keeps what llama.cpp takes it for
+    const std::int64_t original = rope_.original_sets_temperature ? rope_.context_original : plan.spec.context_trained;
+    edits.set(prefix_ + "rope.scaling.original_context_length", GgufValue::u32(static_cast<std::uint32_t>(original)));
   }
   void scaling(const char* type, double factor) {
     edits.set(prefix_ + "rope.scaling.type", GgufValue::text(type));
@@ -134,7 +136,7 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufRope& rope, Keys unde
   if (plan.factor > 1 && understood == Keys::all) {
     add(fmt::format("yarn, factor {:.6g}", plan.factor), [&](KeyEdits& keys) {
       keys.scaling("yarn", plan.factor);
-      keys.magnitude(group.attention_scale / (0.1 * std::log(plan.factor) + 1));
+      keys.magnitude(group.attention_scale / theory::attention_scale(plan.factor, rope.yarn.attention));
     });
   }
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {

@@ -106,7 +106,7 @@ Effective llama_cpp_effective(const GgufRope& rope, std::int64_t context) {
   }
   const Spectrum plain = plain_spectrum(rope.rotary_dim, rope.base, static_cast<double>(rope.context_original));
   if (type == "yarn" && factor > 1) {
-    const Table yarn = table(plain, factor, Yarn{});
+    const Table yarn = table(plain, factor, rope.yarn);
     for (std::size_t i = 0; i < factors.size(); ++i) factors[i] *= yarn.pair_factors[i];
     scale *= yarn.attention_scale;
   } else if (factor != 1) {

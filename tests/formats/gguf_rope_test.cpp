@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/support/gguf_models.h"
 #include "tests/support/specs.h"
 
@@ -50,6 +52,39 @@ TEST(GgufRope, YarnIsTheDeployedOneFromTheOriginalLength) {
                                            {"context_length", GgufValue::u32(32768)},
                                            {"rope.scaling.original_context_length", GgufValue::u32(8192)}})));
   EXPECT_EQ(trained_table(spec, 0), table(plain_spectrum(64, 100000, 8192), 4, Yarn{}));
+}
+
+// What llama.cpp's context computes: src/llama-context.cpp 175-212 with load_arch_hparams of each architecture. The
+// converter writes 1 for Ministral 3, where the scale is then 1, and a tenth of mscale_all_dim for DeepSeek.
+TEST(GgufRope, YarnFollowsTheKeysThatItsArchitectureReads) {
+  const auto trained = [](const std::string& architecture, double multiplier) {
+    const std::map<std::string, GgufValue> keys = {
+        {"rope.scaling.factor", GgufValue::f32(4)},
+        {"rope.scaling.type", GgufValue::text("yarn")},
+        {"rope.scaling.yarn_beta_fast", GgufValue::f32(16)},
+        {"rope.scaling.yarn_beta_slow", GgufValue::f32(2)},
+        {"rope.scaling.yarn_log_multiplier", GgufValue::f32(static_cast<float>(multiplier))}};
+    return trained_table(*rope_spec(*read_gguf_rope(gguf_model(architecture, keys))), 0);
+  };
+  const auto band = [](double fast, double slow) {
+    return table(plain_spectrum(64, 100000, 8192), 4, Yarn{{.beta_fast = fast, .beta_slow = slow}, {}}).pair_factors;
+  };
+  const auto mscale = [](double k) { return 0.1 * k * std::log(4.0) + 1; };
+  EXPECT_EQ(trained("mistral3", 1).pair_factors, band(16, 2));
+  EXPECT_EQ(trained("grok", 1).pair_factors, band(16, 2));
+  EXPECT_EQ(trained("llama", 1).pair_factors, band(32, 1));
+  EXPECT_DOUBLE_EQ(trained("mistral3", 1).attention_scale, 1);
+  EXPECT_DOUBLE_EQ(trained("mistral3", 0).attention_scale, mscale(1));
+  EXPECT_DOUBLE_EQ(trained("llama", 1).attention_scale, mscale(1));
+  EXPECT_DOUBLE_EQ(trained("deepseek2", 0.0707).attention_scale, 1);
+  EXPECT_NEAR(trained("deepseek32", 0.05).attention_scale, mscale(1) / mscale(0.5), 1e-7);  // the key is a float32
+  EXPECT_NEAR(trained("mistral4", 0.05).attention_scale, mscale(1) / mscale(0.5), 1e-7);
+}
+
+TEST(GgufRope, RefusesABandThatNoRampHas) {
+  const auto rope = read_gguf_rope(gguf_model("mistral3", {{"rope.scaling.yarn_beta_fast", GgufValue::f32(-1)}}));
+  ASSERT_FALSE(rope);
+  EXPECT_EQ(rope.error().where, "mistral3.rope.scaling.yarn_*");
 }
 
 TEST(GgufRope, SlidingLayersOfGemma3AreAGroupOfTheirOwn) {

@@ -76,6 +76,41 @@ TEST(LlamaCppEffective, StaleFactorActsOnTopOfTheTensor) {
   EXPECT_EQ(llama_cpp_effective(r, 8192).groups[0].inv_freq[0], 0.125);
 }
 
+// Ministral 3 as convert_hf_to_gguf writes it (src/llama-context.cpp 185-202 of llama.cpp: the scale is m(1)/m(1)).
+std::map<std::string, GgufValue> ministral3() {
+  return {{"context_length", GgufValue::u32(262144)},
+          {"rope.scaling.type", GgufValue::text("yarn")},
+          {"rope.scaling.factor", GgufValue::f32(16)},
+          {"rope.scaling.original_context_length", GgufValue::u32(16384)},
+          {"rope.scaling.yarn_beta_fast", GgufValue::f32(16)},
+          {"rope.scaling.yarn_beta_slow", GgufValue::f32(1)},
+          {"rope.scaling.yarn_log_multiplier", GgufValue::f32(1)},
+          {"attention.temperature_scale", GgufValue::f32(0.1F)}};
+}
+
+TEST(LlamaCppEffective, Ministral3RunsItsOwnYarn) {
+  const EffectiveGroup group = llama_cpp_effective(rope("mistral3", ministral3()), 262144).groups[0];
+  const Spectrum plain = plain_spectrum(64, 100000, 16384);
+  EXPECT_EQ(group.attention_scale, 1);
+  EXPECT_EQ(group.inv_freq, inv_freq(plain, table(plain, 16, Yarn{{.beta_fast = 16}, {}}).pair_factors));
+}
+
+// The key also says from where the queries of mistral3 grow warmer (src/models/mistral3.cpp 14), without it
+// context_length does.
+TEST(LlamaCppDeliver, LeavesTheLengthAloneThatSetsTheTemperature) {
+  const auto original = [](const std::map<std::string, GgufValue>& keys) {
+    const GgufModel model = gguf_model("mistral3", keys);
+    const GgufRope r = *read_gguf_rope(model);
+    const Result<Delivery> d = llama_cpp_deliver(plan_for(r, "mrrope-pro", 524288), model, r, {});
+    return formats::after(r, d->gguf).context_original;
+  };
+  std::map<std::string, GgufValue> keys = ministral3();
+  EXPECT_EQ(original(keys), 16384);
+  keys.erase("attention.temperature_scale");
+  EXPECT_EQ(original(keys), 262144);
+  EXPECT_EQ(original({{"attention.temperature_scale", GgufValue::f32(0.1F)}}), 8192);
+}
+
 TEST(LlamaCppDeliver, FactorsArriveOnEveryArchitectureThatTakesThem) {
   for (const char* architecture :
        {"llama", "mistral3", "granite", "exaone", "exaone4", "arcee", "phi3", "minicpm3", "apertus"}) {
