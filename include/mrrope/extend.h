@@ -60,7 +60,8 @@ struct Extension {
   std::vector<std::string> commands;  // ready to paste
 };
 
-// Whether a plan was made for a model of this shape: groups, widths, bases and the trained length.
+// Whether a plan was made for a model of this shape: groups, widths, bases, the trained length, and the scaling it was
+// trained with.
 std::optional<Error> check_fit(const Plan& plan, const RopeSpec& spec);
 
 // Errors: nowhere to write to (`where` is "output"), an output that is there or is the source, a model that was

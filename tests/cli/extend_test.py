@@ -113,6 +113,15 @@ class HuggingFace(InFolder):
         other.write_text(self.run_program("plan", "--spec", "dim=128,base=10000,ctx=8192", "-c", "32k", "--json"))
         self.assertIn("another base", self.run_program("extend", self.model, "--plan", other, status=1))
 
+    def test_a_plan_for_another_scaling_is_refused(self):
+        # The plan of the plain model would erase the factors that this one was trained with
+        plan = self.root / "plan.json"
+        plan.write_text(self.run_program("plan", self.model, "-c", "32k", "--json"))
+        self.config.write_text(json.dumps({**LLAMA, "rope_scaling": {
+            "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 1024}}))
+        self.assertIn("another scaling", self.run_program("extend", self.model, "--plan", plan, status=1))
+
 
 class Gguf(InFolder):
     def setUp(self):
