@@ -2,6 +2,7 @@
 //
 // A plan into a Hugging Face folder: its config.json, or a second folder with links to the weights.
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "mrrope/hf_folder.h"
@@ -30,10 +31,21 @@ std::optional<Error> wrong_options(const ExtendOptions& options) {
   return std::nullopt;
 }
 
+// Engines read config.json: another file of the folder would silently take its place.
+std::optional<Error> wrong_name(const ModelFile& model, const ExtendOptions& options) {
+  const std::string name = fs::path(model.path).filename().string();
+  if (name == "config.json" || !options.output.empty()) return std::nullopt;
+  return Error{ErrorCode::invalid_argument,
+               "engines read config.json, and this file would replace the one beside it; name a folder for the result "
+               "(-o), or rename the file to config.json",
+               model.path};
+}
+
 }  // namespace
 
 Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const ExtendOptions& options) {
   if (auto error = wrong_options(options)) return *std::move(error);
+  if (auto error = wrong_name(model, options)) return *std::move(error);
   const std::string folder = folder_of(model);
   std::error_code status;
   if (fs::exists(fs::path(folder) / kOriginalConfig, status)) {

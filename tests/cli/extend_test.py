@@ -122,6 +122,14 @@ class HuggingFace(InFolder):
             "original_max_position_embeddings": 1024}}))
         self.assertIn("another scaling", self.run_program("extend", self.model, "--plan", plan, status=1))
 
+    def test_a_config_of_another_name_does_not_replace_config_json(self):
+        other = self.model / "other.json"
+        other.write_text(json.dumps({**LLAMA, "max_position_embeddings": 4096}))
+        self.assertIn("config.json", self.run_program("extend", other, "-c", "32k", status=1))
+        self.assertEqual(self.config.read_text(), self.text)
+        self.run_program("extend", other, "-c", "32k", "-o", self.root / "second")
+        self.assertEqual(json.loads((self.root / "second" / "config.json").read_text())["max_position_embeddings"], 32768)
+
 
 class Gguf(InFolder):
     def setUp(self):
