@@ -215,6 +215,7 @@ class Evaluation {
     if (outcome == Outcome::inverted) {
       for (double& s : table.pair_factors) s = 1 / s;
     }
+    if (outcome == Outcome::broken) return table;  // not by this table, so what is said of it does not count
     for (std::string& sentence : at.notes) note(std::move(sentence));
     out_.faithful = out_.faithful && at.faithful;
     return table;

@@ -25,16 +25,23 @@ inline constexpr auto kTransformers4Exceptions = std::to_array<HfException>({
      kEvery, Outcome::refused, "does not know this model"},
 });
 
+// Models with the latent attention of DeepSeek, which vLLM and SGLang run by their code for DeepSeek V2.
+inline constexpr std::string_view kLatentModels =
+    "axk1 deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa kimi_k2 longcat_flash";
+inline constexpr unsigned kNotYarn = kScaled & ~unsigned{kYarn};
+
 inline constexpr auto kVllmExceptions = std::to_array<HfException>({
     {"glm glm4 ernie4_5 ernie4_5_moe", kLongRope, Outcome::broken,
      "rotates interleaved pairs as halves with longrope on this model, and says nothing"},
     {"gpt_oss", kLongRope, Outcome::ignored, "hard-codes yarn for gpt-oss"},
+    {kLatentModels, kNotYarn, Outcome::broken, "runs its YaRN for DeepSeek in place of any scaling of this model"},
 });
 
 inline constexpr auto kSglangExceptions = std::to_array<HfException>({
     {"qwen3_moe gemma4_text bailing_moe", kLongRope, Outcome::refused,
      "fails with longrope on this model (TypeError: fused_set_kv_buffer_arg)"},
     {"gemma3_text gemma3", kScaled, Outcome::built_once, ""},
+    {kLatentModels, kNotYarn, Outcome::broken, "runs its YaRN for DeepSeek in place of any scaling of this model"},
 });
 
 inline constexpr auto kTensorRtExceptions = std::to_array<HfException>({

@@ -219,6 +219,22 @@ TEST(HfDeliver, ExtendsAnExtendedFileAgain) {
   expect_plan(plan, *effective("transformers4", edited(once, *again), plan.context_target), 1e-6, "twice");
 }
 
+// vllm/model_executor/models/deepseek_v2.py and sglang/srt/models/deepseek_v2.py overwrite the type with deepseek_yarn.
+TEST(HfDeliver, VllmAndSglangRunNoTableOnDeepSeek) {
+  const ModelFile model = fixture("deepseek-v3");
+  const Result<Delivery> universal = delivered(kUniversal, model, "mrrope-pro");
+  ASSERT_TRUE(universal);
+  for (const Service& service : universal->services) {
+    if (service.engine != "vllm" && service.engine != "sglang") continue;
+    EXPECT_FALSE(service.served) << service.engine;
+    EXPECT_FALSE(service.own_file) << service.engine;
+    EXPECT_NE(service.why.find("YaRN"), std::string::npos) << service.why;
+  }
+  // As released it is YaRN, which they run
+  EXPECT_TRUE(effective("vllm", model)->notes.empty());
+  EXPECT_FALSE(hf_overrides(*make_plan(*rope_spec(model), 327680, MrRopePro{}), *model.hf()));
+}
+
 // transformers 4 and 5 compute GPT-J's table from 10000 alone; not even rope_theta is read.
 TEST(HfDeliver, NothingReachesATableInTheCode) {
   for (const char* method : {"mrrope-pro", "ntk", "linear"}) {
