@@ -22,7 +22,7 @@ constexpr std::string_view kGptOssRope =
     R"({"rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 4096, "truncate": false})";
 constexpr std::string_view kMinistral3Rope =
     R"({"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 16.0, "original_max_position_embeddings": 16384,
-        "mscale": 1.0, "mscale_all_dim": 1.0})";
+        "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1})";
 
 // Sorted by name.
 constexpr std::array<HfClass, 93> kClasses = {{

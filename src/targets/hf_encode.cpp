@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <utility>
 
 #include "formats/hf_shape.h"
@@ -91,6 +92,21 @@ class Writer {
     for (const char* key : {"mrope_section", "mrope_interleaved", "video_rope"}) {
       if (view_.groups[group].rope.contains(key)) rope[key] = view_.groups[group].rope[key];
     }
+  }
+
+  // What some models compute from the same fields besides the table, as trained: latent attention (DeepSeek) the scale
+  // of its scores from factor and mscale_all_dim, Ministral 3 and Mistral 4 the temperature of their queries from the
+  // original length. A table with two equal lists and its attention_factor does not depend on them.
+  void keep_scores(Json& rope, std::size_t group) const {
+    const Json& seen = view_.groups[group].rope;
+    const auto keep = [&](std::initializer_list<const char*> keys) {
+      for (const char* key : keys) {
+        if (seen.contains(key)) rope[key] = seen[key];
+      }
+    };
+    const bool latent = model_.cls.is(formats::kMla) || model_.fields.find("qk_rope_head_dim");
+    if (latent && number_in(seen, "mscale_all_dim").value_or(0) != 0) keep({"mscale_all_dim", "factor"});
+    if (seen.contains("llama_4_scaling_beta")) keep({"llama_4_scaling_beta", "original_max_position_embeddings"});
   }
 
   // rope_parameters with the given sets for the groups that change.
@@ -196,6 +212,7 @@ Result<HfConfig> with_table(const HfConfig& config, const Plan& plan, const Tabl
     const auto rope_of = [&](std::size_t g) {
       Json rope = longrope(plan, g, form);
       writer.keep_sections(rope, g);
+      writer.keep_scores(rope, g);
       return rope;
     };
     if (writer.takes_rope_scaling()) {

@@ -153,6 +153,36 @@ def test_the_table_survives_a_round_trip_through_transformers(fixture, tmp_path)
     compare(delivery["groups"], ask(again, delivery["context"]))
 
 
+@pytest.mark.parametrize("fixture", ["deepseek-v2-lite", "deepseek-v3"])
+def test_latent_attention_keeps_the_scale_of_its_scores(fixture, tmp_path):
+    path = CONFIGS / f"{fixture}.json"
+    written = json.loads(dump("deliver", "universal", path, 327680, "mrrope-pro")["config"])
+    before, after = (build(config, tmp_path).model.layers[0].self_attn.scaling for config in (json.loads(path.read_text()), written))
+    assert before == after
+
+
+@pytest.mark.skipif(MAJOR < 5, reason="transformers 4 does not know the model")
+def test_ministral3_keeps_the_temperature_of_its_queries(tmp_path):
+    from transformers.models.ministral3 import modeling_ministral3 as code
+
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "ministral3", "max_position_embeddings": 4096, "rope_parameters": {
+        "rope_type": "yarn", "rope_theta": 1e6, "factor": 16.0, "original_max_position_embeddings": 256, "mscale": 1.0,
+        "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}}))  # fmt: skip
+    delivery = dump("deliver", "universal", path, 16384, "mrrope-pro")
+    model = build(json.loads(delivery["config"]), tmp_path)
+    compare(delivery["groups"], ask(model, 16384))
+    seen = []
+    plain = code.get_llama_4_attn_scale
+    code.get_llama_4_attn_scale = lambda *arguments: seen.append(arguments[1:]) or plain(*arguments)
+    try:
+        with torch.no_grad():
+            assert torch.isfinite(model(torch.arange(700)[None] % 60 + 3).logits).all()
+    finally:
+        code.get_llama_4_attn_scale = plain
+    assert set(seen) == {(0.1, 256)}
+
+
 # ----------------------------------------------------------------------- the command itself
 
 

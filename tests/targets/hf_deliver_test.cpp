@@ -219,6 +219,37 @@ TEST(HfDeliver, ExtendsAnExtendedFileAgain) {
   expect_plan(plan, *effective("transformers4", edited(once, *again), plan.context_target), 1e-6, "twice");
 }
 
+// transformers multiplies the scores of DeepSeek by m(factor, mscale_all_dim)^2 whatever the type, unless it is default
+// (modeling_deepseek_v3.py, yarn_apply_mscale).
+TEST(HfDeliver, DeepSeekKeepsTheScaleOfItsScores) {
+  const ModelFile model = fixture("deepseek-v3");
+  const HfConfig file = *edited(model, *delivered(kUniversal, model, "mrrope-pro")).hf();
+  for (const std::string rope : {"rope_scaling", "rope_parameters"}) {
+    EXPECT_EQ(file.value(rope + ".rope_type"), "\"longrope\"");
+    EXPECT_EQ(file.value(rope + ".mscale_all_dim"), "1.0");
+    EXPECT_EQ(file.value(rope + ".factor"), "40");
+  }
+}
+
+// And the queries of Ministral 3 by 1 + beta ln(1 + floor(position / original)) (modeling_ministral3.py 104-148).
+TEST(HfDeliver, Ministral3KeepsTheTemperatureOfItsQueries) {
+  const Result<HfConfig> config = HfConfig::parse(R"({"model_type": "ministral3", "hidden_size": 3072,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "num_hidden_layers": 26,
+    "max_position_embeddings": 262144, "rope_parameters": {"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 16.0,
+    "original_max_position_embeddings": 16384, "beta_fast": 32.0, "beta_slow": 1.0, "mscale": 1.0,
+    "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}})");
+  const ModelFile model{"config.json", *config};
+  Plan plan;
+  const Result<Delivery> d = delivered(kUniversal, model, "mrrope-pro", &plan);
+  ASSERT_TRUE(d) << to_string(d.error());
+  const ModelFile file = edited(model, *d);
+  expect_plan(plan, *effective("transformers5", file, plan.context_target), 1e-6, "ministral3");
+  for (const std::string rope : {"rope_scaling", "rope_parameters"}) {
+    EXPECT_EQ(file.hf()->value(rope + ".llama_4_scaling_beta"), "0.1");
+    EXPECT_EQ(file.hf()->value(rope + ".original_max_position_embeddings"), "16384");
+  }
+}
+
 // vllm/model_executor/models/deepseek_v2.py and sglang/srt/models/deepseek_v2.py overwrite the type with deepseek_yarn.
 TEST(HfDeliver, VllmAndSglangRunNoTableOnDeepSeek) {
   const ModelFile model = fixture("deepseek-v3");
