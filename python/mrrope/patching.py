@@ -90,16 +90,17 @@ def patch(model: Any, plan: _core.Plan | int | str) -> Patch:
     Returns a Patch with undo(), which is also a context manager:
 
         with mrrope.patch(model, "32k"):
-            model.generate(...)
+            model.generate(**prompt, max_new_tokens=100)
 
-    model.config.max_position_embeddings grows with it; the rope parameters of the config do not change, so a model that
-    is saved is the old one (extend() writes files). A static cache that was filled before holds keys with the old
-    rotation. Error: a model that was patched before, one whose rotary module is not understood, a plan for another.
+    model.config does not change, so a model that is saved is the old one (extend() writes files). What asks it for the
+    longest text gets the trained length: generate() beyond that needs max_new_tokens, and warns. A static cache that
+    was filled before holds keys with the old rotation. Error: a model that is patched already, as a whole or in part,
+    one whose rotary module is not understood, a plan for another.
     """
     config = getattr(model, "config", None)
     if config is None or not hasattr(model, "named_modules"):
         raise TypeError(f"expected a model of transformers, found {type(model).__name__}")
-    if getattr(model, "_mrrope_patch", None) is not None:
+    if any("_mrrope_patch" in vars(module) for _, module in model.named_modules()):
         raise Error("this model is patched already; undo() that first", "inconsistent", "model")
     spec = spec_of(config)
     if not isinstance(plan, _core.Plan):
@@ -120,9 +121,6 @@ def patch(model: Any, plan: _core.Plan | int | str) -> Patch:
                 "unsupported",
                 "model",
             )
-        text_config = config.get_text_config() if hasattr(config, "get_text_config") else config
-        longest = max(plan.context, getattr(text_config, "max_position_embeddings", 0) or 0)
-        done._set(text_config, "max_position_embeddings", longest)
         done._set(model, "_mrrope_patch", done)
     except BaseException:
         done.undo()
@@ -170,6 +168,7 @@ def _patch_module(done: Patch, name: str, module: Any) -> None:
         _verify(done.plan, name, module, kind, group)
     if changed:
         done.modules.append(name)
+        done._set(module, "_mrrope_patch", done)  # whatever else it is a part of is patched, too
 
 
 def _set_table(done: Patch, module: Any, kind: str, group: _core.PlanGroup) -> None:

@@ -115,7 +115,7 @@ def test_a_patched_model_is_the_model_of_the_extended_config(family, rope_type, 
 
     done = mrrope.patch(model, plan)
 
-    assert model.config.max_position_embeddings == 4 * TRAINED and len(done.modules) == 1
+    assert len(done.modules) == 1
     for length in (3 * TRAINED, 30, TRAINED, 3 * TRAINED):  # far first: types that switch must not switch back
         assert (logits(model, length) - logits(reference, length)).abs().max() <= 1e-5, length
     assert torch.equal(written(model), written(reference))  # 100 tokens of prompt, 60 more
@@ -123,7 +123,6 @@ def test_a_patched_model_is_the_model_of_the_extended_config(family, rope_type, 
 
     done.undo()
     assert torch.equal(logits(model, 3 * TRAINED), unpatched)
-    assert model.config.max_position_embeddings == TRAINED
 
 
 def test_there_are_18_combinations_for_each_version():
@@ -137,7 +136,7 @@ def test_a_length_is_enough_and_a_block_undoes():
     model = tiny_llama()
     before = logits(model, 40)
     with mrrope.patch(model, "1k") as done:
-        assert done.plan.context == model.config.max_position_embeddings == 1024
+        assert done.plan.context == 1024
         assert not torch.equal(logits(model, 40), before)
         with pytest.raises(mrrope.Error, match="patched already"):
             mrrope.patch(model, "2k")
@@ -145,6 +144,36 @@ def test_a_length_is_enough_and_a_block_undoes():
     mrrope.patch(model, "2k").undo()
     done.undo()  # a second time: nothing
     assert torch.equal(logits(model, 40), before)
+
+
+def test_a_model_that_is_saved_while_patched_is_the_old_one(tmp_path):
+    """The saved config had the long length and no scaling: a model that claims to be trained on what it never saw."""
+    model = tiny_llama()
+    model.save_pretrained(tmp_path / "before")
+    before = logits(model, 40)
+    wanted = repr(mrrope.plan(model.config, "2k"))
+    mrrope.patch(model, "2k")
+    model.save_pretrained(tmp_path / "patched")
+
+    configs = [(tmp_path / name / "config.json").read_text() for name in ("before", "patched")]
+    assert configs[0] == configs[1]
+    assert repr(mrrope.plan(tmp_path / "patched", "2k")) == wanted
+    assert torch.equal(logits(AutoModelForCausalLM.from_pretrained(tmp_path / "patched"), 40), before)
+
+
+@pytest.mark.parametrize("first, second", [("inner", "outer"), ("outer", "inner")])
+def test_a_part_of_a_patched_model_and_the_whole_of_a_patched_part_are_patched(first, second):
+    """The second found the length reached, and put the model's own table over the extended one."""
+    outer = tiny_llama()
+    models = {"outer": outer, "inner": outer.model}
+    done = mrrope.patch(models[first], "2k")
+    wanted = logits(outer, 40)
+    with pytest.raises(mrrope.Error, match="patched already"):
+        mrrope.patch(models[second], "2k")
+    assert torch.equal(logits(outer, 40), wanted)
+    done.undo()
+    mrrope.patch(models[second], "2k")
+    assert torch.equal(logits(outer, 40), wanted)
 
 
 def test_an_error_inside_a_block_undoes_too():
@@ -218,7 +247,7 @@ def test_other_families_are_understood(family, more):
 
 
 def untouched(model, before):
-    return torch.equal(logits(model, 40), before) and model.config.max_position_embeddings == TRAINED
+    return torch.equal(logits(model, 40), before)
 
 
 def test_a_plan_for_another_model_is_refused():
