@@ -191,7 +191,8 @@ def _verify(plan: _core.Plan, name: str, module: Any, kind: str, group: _core.Pl
     import torch
 
     device = getattr(module, f"{kind}_inv_freq" if kind else "inv_freq").device
-    arguments = (torch.zeros(1, 1, device=device), torch.tensor([[1, plan.context - 1]], device=device))
+    hidden = torch.zeros(1, 1, dtype=torch.float32, device=device)  # cos and sin come in its dtype
+    arguments = (hidden, torch.tensor([[1, plan.context - 1]], device=device))
     try:
         cos, sin = module(*arguments, *([kind] if kind else []))
         error = min(_angle_error(group, cos, sin, layout) for layout in ("half-split", "interleaved"))
@@ -206,7 +207,7 @@ def _verify(plan: _core.Plan, name: str, module: Any, kind: str, group: _core.Pl
 def _angle_error(group: _core.PlanGroup, cos: Any, sin: Any, layout: str) -> float:
     import torch
 
-    theta = torch.tensor(group.inv_freq.copy(), dtype=torch.float64)
+    theta = torch.tensor(group.inv_freq.copy(), dtype=torch.float64, device="cpu")
     step = 2 if layout == "interleaved" else 1  # each angle twice in a row (Cohere), or all of them twice
     error = 0.0
     for part, exact in ((cos, torch.cos(theta)), (sin, torch.sin(theta))):

@@ -198,6 +198,20 @@ def test_half_precision_does_not_round_the_table(order):
     assert logits(model, 40).dtype == torch.bfloat16
 
 
+def test_default_dtype_and_device_of_torch_do_not_matter():
+    """The check of the angles asked in the default dtype, and compared on the default device: good models failed it."""
+    model = tiny_llama()
+    plan = mrrope.plan(model.config, "1k")
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        mrrope.patch(model, plan).undo()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with torch.device("meta"):
+        mrrope.patch(model, plan)
+    assert rotary(model).inv_freq.dtype == torch.float32 and rotary(model).inv_freq.device.type == "cpu"
+
+
 def test_copies_and_pickles_of_a_patched_model_stay_patched_and_can_be_undone():
     model = tiny_llama()
     before = logits(model, 40)
