@@ -7,6 +7,12 @@
 #     sbatch --array=0-15 deploy/slurm-array.sh
 #   mrrope merge /scratch/ruler/run-* -o /scratch/ruler/run
 #
+# Or with a server of its own for every task, which then needs the GPUs, and memory for the weights while they load:
+#
+#   MODEL=llama-3.1-8b-mrrope OUT=/scratch/ruler \
+#     SERVE="vllm serve /models/llama-3.1-8b-mrrope --served-model-name llama-3.1-8b-mrrope --port {port}" \
+#     sbatch --array=0-15 --gres=gpu:1 --mem=64G deploy/slurm-array.sh
+#
 # The same command continues what was interrupted. To repeat some shards only, say of how many:
 #
 #   SHARDS=16 … sbatch --array=3,7 deploy/slurm-array.sh
@@ -22,10 +28,11 @@ set -euo pipefail
 
 : "${MODEL:?the name under which the servers serve the model}"
 : "${OUT:?a folder that all nodes see}"
-# Servers that run already, separated by commas; or SERVE, a command that starts one on this node for this task alone:
-#   SERVE="vllm serve /models/llama-3.1-8b-mrrope --served-model-name llama-3.1-8b-mrrope --port 8000"
-ENDPOINTS=${ENDPOINTS:-http://127.0.0.1:8000}
+# ENDPOINTS: servers that run already, separated by commas; or SERVE: a command that starts one on this node for this task
+# alone. {port} in it becomes SERVE_PORT + the task's index, because tasks may share a node. Arrays that may share one need
+# a SERVE_PORT each, further apart than their sizes.
 SERVE=${SERVE:-}
+SERVE_PORT=${SERVE_PORT:-8000}
 SERVE_SECONDS=${SERVE_SECONDS:-1800} # to load the weights
 # The program, or how to reach it: "apptainer exec --bind /scratch mrrope.sif mrrope"
 MRROPE=${MRROPE:-mrrope}
@@ -43,19 +50,36 @@ if [[ -z ${SHARDS:-} ]]; then
   fi
 fi
 
+give_up() {
+  echo "$1" >&2
+  exit 1
+}
+
+serving() { kill -0 "$server" 2>/dev/null; }
+
 if [[ -n $SERVE ]]; then
-  read -ra serve <<<"$SERVE"
+  if [[ $SERVE != *"{port}"* ]]; then
+    echo "SERVE has to give the server its port, as {port}: $SERVE" >&2
+    exit 2
+  fi
+  port=$((SERVE_PORT + shard))
+  ENDPOINTS=http://127.0.0.1:$port
+  # A server may load for minutes before it finds its port taken; meanwhile another one would answer for it.
+  if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+    give_up "port $port is taken: set SERVE_PORT to another"
+  fi
+  read -ra serve <<<"${SERVE//"{port}"/$port}"
   "${serve[@]}" &
   server=$!
   trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true' EXIT
-  until curl --silent --fail --output /dev/null "${ENDPOINTS%%,*}/health"; do
-    if ! kill -0 "$server" 2>/dev/null || ((SECONDS > SERVE_SECONDS)); then
-      echo "the server did not start: $SERVE" >&2
-      exit 1
-    fi
-    sleep 5
+  until curl --silent --fail --output /dev/null "$ENDPOINTS/health"; do
+    serving || give_up "the server did not start: ${serve[*]}"
+    ((SECONDS <= SERVE_SECONDS)) || give_up "the server did not start in $SERVE_SECONDS s: ${serve[*]}"
+    sleep 1
   done
+  serving || give_up "the server did not start, and another one answers at its port: ${serve[*]}"
 fi
+: "${ENDPOINTS:?servers that run already, or SERVE}"
 
 mkdir -p "$OUT"
 read -ra mrrope <<<"$MRROPE"
