@@ -4,12 +4,12 @@
 # One evaluation as a Slurm array: task i of n measures shard i/n into $OUT/run-i (docs/scale.md).
 #
 #   MODEL=llama-3.1-8b-mrrope ENDPOINTS=http://node1:8000,http://node2:8000 OUT=/scratch/ruler \
-#     sbatch --array=0-15 deploy/slurm-array.sh
+#     QUESTIONS=/scratch/squad/dev-v2.0.json sbatch --array=0-15 deploy/slurm-array.sh
 #   mrrope merge /scratch/ruler/run-* -o /scratch/ruler/run
 #
 # Or with a server of its own for every task, which then needs the GPUs, and memory for the weights while they load:
 #
-#   MODEL=llama-3.1-8b-mrrope OUT=/scratch/ruler \
+#   MODEL=llama-3.1-8b-mrrope OUT=/scratch/ruler QUESTIONS=/scratch/squad/dev-v2.0.json \
 #     SERVE="vllm serve /models/llama-3.1-8b-mrrope --served-model-name llama-3.1-8b-mrrope --port {port}" \
 #     sbatch --array=0-15 --gres=gpu:1 --mem=64G deploy/slurm-array.sh
 #
@@ -37,6 +37,7 @@ SERVE_SECONDS=${SERVE_SECONDS:-1800} # to load the weights
 # The program, or how to reach it: "apptainer exec --bind /scratch mrrope.sif mrrope"
 MRROPE=${MRROPE:-mrrope}
 TASKS=${TASKS:-all}
+QUESTIONS=${QUESTIONS:-} # a file of SQuAD; "all" are eleven of the thirteen tasks without it
 LENGTHS=${LENGTHS:-4k,8k,16k,32k,64k,128k}
 SAMPLES=${SAMPLES:-500}
 MORE=${MORE:-} # other flags of mrrope eval ruler
@@ -84,5 +85,6 @@ fi
 mkdir -p "$OUT"
 read -ra mrrope <<<"$MRROPE"
 read -ra more <<<"$MORE"
+[[ -z $QUESTIONS ]] || more+=(--questions "$QUESTIONS")
 "${mrrope[@]}" eval ruler --endpoint "$ENDPOINTS" --model "$MODEL" --tasks "$TASKS" --lengths "$LENGTHS" \
   --samples "$SAMPLES" --shard "$shard/$SHARDS" -o "$OUT/run-$shard" "${more[@]}"

@@ -101,6 +101,14 @@ class SlurmArray(unittest.TestCase):
         self.assertIn("did not start", self.ended(self.start(1, SERVE=gone), status=1))
         self.assertEqual(list(self.folder.glob("run-*")), [])
 
+    def test_questions_are_given_where_there_are_some(self):
+        # RULER's thirteen tasks were eleven: the qa tasks need a file.
+        self.ended(self.start(0, ENDPOINTS="http://node1:8000", QUESTIONS="/data/dev v1.json"))
+        words = self.asked(0)["words"]
+        self.assertEqual(words[words.index("--questions") + 1], "/data/dev v1.json")
+        self.ended(self.start(1, ENDPOINTS="http://node1:8000"))
+        self.assertNotIn("--questions", self.asked(1)["words"])
+
     def test_a_server_without_the_port_of_its_task_is_refused(self):
         self.assertIn("{port}", self.ended(self.start(0, SERVE="vllm serve m --port 8000"), status=2))
         self.assertIn("ENDPOINTS", self.ended(self.start(0), status=1))
