@@ -13,6 +13,9 @@
 #     SERVE="vllm serve /models/llama-3.1-8b-mrrope --served-model-name llama-3.1-8b-mrrope --port {port}" \
 #     sbatch --array=0-15 --gres=gpu:1 --mem=64G deploy/slurm-array.sh
 #
+# Every plan is served under a name of its own, and MODEL says which: one array after the other into the same OUT, or each
+# with its OUT; merge takes the folders of all.
+#
 # The same command continues what was interrupted. To repeat some shards only, say of how many:
 #
 #   SHARDS=16 … sbatch --array=3,7 deploy/slurm-array.sh
