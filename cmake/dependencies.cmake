@@ -10,7 +10,21 @@ FetchContent_Declare(fmt GIT_REPOSITORY https://github.com/fmtlib/fmt.git GIT_TA
                      FIND_PACKAGE_ARGS 9)
 FetchContent_Declare(hwy GIT_REPOSITORY https://github.com/google/highway.git GIT_TAG 1.0.3 GIT_SHALLOW ON
                      FIND_PACKAGE_ARGS 1.0)
-FetchContent_MakeAvailable(nlohmann_json fmt hwy)
+FetchContent_MakeAvailable(nlohmann_json fmt)
+# Of a fetched Highway the library alone, and its installation: who links a static mrrope needs it. In a block with these
+# policies plain variables hold against its options, and BUILD_TESTING of the project around us stays as it is.
+block()
+  set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
+  set(CMAKE_POLICY_DEFAULT_CMP0126 NEW)
+  set(HWY_ENABLE_CONTRIB OFF)
+  set(HWY_ENABLE_EXAMPLES OFF)
+  set(HWY_ENABLE_TESTS OFF)
+  set(BUILD_TESTING OFF)
+  FetchContent_MakeAvailable(hwy)
+endblock()
+if(NOT TARGET hwy::hwy)  # the name of an installed one
+  add_library(hwy::hwy ALIAS hwy)
+endif()
 # xxHash is used as a header; its package has no CMake configuration everywhere.
 find_path(MRROPE_XXHASH_DIR xxhash.h REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -32,4 +46,10 @@ if(MRROPE_BUILD_BENCH)
                        FIND_PACKAGE_ARGS 1.7)
   set(BENCHMARK_ENABLE_TESTING OFF CACHE BOOL "")
   FetchContent_MakeAvailable(benchmark)
+endif()
+
+# A fetched project may have enabled C, in its folder only; targets of llama.cpp then ask for its features in ours.
+get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+if("C" IN_LIST languages)
+  enable_language(C)
 endif()
