@@ -15,6 +15,7 @@
 #include <ggml.h>
 
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -98,6 +99,24 @@ void set_n_threads(ggml_backend_t backend, int n_threads) { backend_of(backend).
 
 Order& order_of(ggml_backend_dev_t device) { return *static_cast<Order*>(device->context); }
 
+// A graph that is only measured has no values yet; the one that is computed is asked about again.
+runtime::FileFactors factors_of(const ggml_tensor& node) {
+  const ggml_tensor* factors = node.src[2];
+  if (factors == nullptr) return {};
+  if (factors->data == nullptr || factors->buffer == nullptr || !ggml_backend_buffer_is_host(factors->buffer)) {
+    return {.present = true};
+  }
+  const auto pairs = static_cast<std::size_t>(node.op_params[runtime::kRopeDims] / 2);
+  return {.present = true, .values = {static_cast<const float*>(factors->data), pairs}};
+}
+
+std::optional<Error> misfit(const Plan& plan, int layer, const ggml_tensor& node) {
+  const runtime::LayerShape shape{layer, node.op_params[runtime::kRopeDims],
+                                  runtime::float_param(node, runtime::kRopeBase)};
+  if (std::optional<Error> error = runtime::misfit(plan, shape)) return error;
+  return runtime::other_factors(plan, layer, factors_of(node));
+}
+
 // Asked for every node while a context is made, and again for every new graph. What does not fit is found here, before
 // the first layer is computed.
 bool supports_op(ggml_backend_dev_t device, const ggml_tensor* node) try {
@@ -115,8 +134,7 @@ bool supports_op(ggml_backend_dev_t device, const ggml_tensor* node) try {
       error = Error{ErrorCode::unsupported, "cannot take this rotation, because " + std::string(reason),
                     "layer " + std::to_string(place.layer)};
     } else {
-      error = runtime::misfit(order.plan(), {place.layer, node->op_params[runtime::kRopeDims],
-                                             runtime::float_param(*node, runtime::kRopeBase)});
+      error = misfit(order.plan(), place.layer, *node);
     }
     if (error) {
       order.refuse(*error);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "mrrope/plan.h"
 
@@ -22,6 +23,16 @@ struct LayerShape {
 
 // Why the plan cannot be for this layer, if so. Layers that keep their table fit every plan.
 std::optional<Error> misfit(const Plan& plan, const LayerShape& shape);
+
+// The factors a layer has in its file, one per pair; without values: they are not in memory yet.
+struct FileFactors {
+  bool present = false;
+  std::span<const float> values = {};
+};
+
+// Why the plan cannot be for a layer with these factors, if so. Other scalings are keys of a file, which flags replace:
+// they are not compared.
+std::optional<Error> other_factors(const Plan& plan, int layer, const FileFactors& factors);
 
 // "the plan is for another model: …".
 Error other_model(const std::string& message, std::string where);

@@ -51,7 +51,6 @@ TEST(PluginPlan, ReplacesWhateverElseScales) {
   c.freq_scale = 0.25F;
   c.ext_factor = 1;
   c.attn_factor = 3;
-  c.factors = std::vector<float>(32, 2.0F);
   EXPECT_EQ(rotated(plugin, c), expected(c, rotary_table(a_plan(), 0)));
 }
 
@@ -80,17 +79,19 @@ TEST(PluginPlan, MovesCachedKeysWithoutTheAttentionScale) {
   EXPECT_EQ(rotated(plugin, c), expected(c, unscaled));
 }
 
+std::string refusal_of(const Plan& plan, const RopeCase& c) {
+  const TemporaryFile file(to_json(plan));
+  LoadedPlugin plugin(file.path());
+  RopeGraph graph(c);
+  const ggml_backend_t backend = plugin.backend();
+  EXPECT_NE(backend, nullptr);
+  EXPECT_TRUE(ggml_backend_dev_supports_op(plugin.device(), graph.node()));
+  EXPECT_EQ(graph.run(backend), GGML_STATUS_FAILED);
+  return plugin.messages();
+}
+
 TEST(PluginPlan, ForAnotherModelFailsTheGraph) {
-  const TemporaryFile file(to_json(a_plan()));
-  const auto refusal = [&](const RopeCase& c) {
-    LoadedPlugin plugin(file.path());
-    RopeGraph graph(c);
-    const ggml_backend_t backend = plugin.backend();
-    EXPECT_NE(backend, nullptr);
-    EXPECT_TRUE(ggml_backend_dev_supports_op(plugin.device(), graph.node()));
-    EXPECT_EQ(graph.run(backend), GGML_STATUS_FAILED);
-    return plugin.messages();
-  };
+  const auto refusal = [](const RopeCase& c) { return refusal_of(a_plan(), c); };
   RopeCase base = far_layer();
   base.freq_base = 5e5F;
   EXPECT_NE(refusal(base).find("layer 3 has base 500000, the plan 1e+06"), std::string::npos);
@@ -98,6 +99,63 @@ TEST(PluginPlan, ForAnotherModelFailsTheGraph) {
   dims.n_dims = 32;
   EXPECT_NE(refusal(dims).find("layer 3 rotates 32 dimensions, the plan's 64"), std::string::npos);
   EXPECT_NE(refusal(far_layer("somewhere")).find("does not tell which layer"), std::string::npos);
+}
+
+// Llama 3 and 3.1 have the same pairs and base, and 3.1 has factors in its file: with a plan for 3 they were gone.
+TEST(PluginPlan, ForAModelWithOtherFactorsFailsTheGraph) {
+  RopeSpec spec = two_groups();
+  spec.groups[0].trained = TrainedScaling{.method = Llama3{}, .factor = 8, .context_original = 512};
+  const Plan with_factors = *make_plan(spec, 32768, MrRopePro{});
+  const std::vector<double> trained = trained_table(spec, 0).pair_factors;
+  RopeCase own = far_layer();
+  own.factors.assign(trained.begin(), trained.end());
+  RopeCase other = far_layer();
+  other.factors = own.factors;
+  other.factors[31] *= 1.01F;
+  for (const auto& [plan, c] :
+       {std::pair{a_plan(), own}, std::pair{with_factors, other}, std::pair{with_factors, far_layer()}}) {
+    EXPECT_NE(refusal_of(plan, c).find("the factors of layer 3 are not those it was made for"), std::string::npos);
+  }
+  const TemporaryFile file(to_json(with_factors));
+  LoadedPlugin plugin(file.path());
+  EXPECT_EQ(rotated(plugin, own), expected(own, rotary_table(with_factors, 0)));
+}
+
+// llama-server asks about a graph without weights first. That there are factors is enough to refuse.
+TEST(PluginPlan, ForAModelWithoutFactorsIsRefusedBeforeTheyAreLoaded) {
+  const TemporaryFile file(to_json(a_plan()));
+  LoadedPlugin plugin(file.path());
+  RopeCase c = far_layer();
+  c.factors.assign(32, 2.0F);
+  const RopeGraph graph(c);
+  graph.node()->src[2]->data = nullptr;
+  EXPECT_TRUE(ggml_backend_dev_supports_op(plugin.device(), graph.node()));
+  EXPECT_EQ(plugin.backend(), nullptr) << "no context";
+}
+
+// Which of its two lists a model of LongRoPE uses depends on the length of the context; a plan is for both.
+TEST(PluginPlan, IsForBothListsOfLongRope) {
+  RopeSpec spec = two_groups();
+  const LongRope lists{std::vector<double>(32, 1.25), std::vector<double>(32, 6)};
+  spec.groups[0].trained = TrainedScaling{.method = lists, .factor = 8, .context_original = 512};
+  const Plan plan = *make_plan(spec, 32768, MrRopePro{});
+  const TemporaryFile file(to_json(plan));
+  LoadedPlugin plugin(file.path());
+  for (const float factor : {1.25F, 6.0F}) {
+    RopeCase c = far_layer();
+    c.factors.assign(32, factor);
+    EXPECT_EQ(rotated(plugin, c), expected(c, rotary_table(plan, 0)));
+  }
+}
+
+// Linear scaling and YaRN are keys of a file, and a program's flags may replace them: nothing is compared.
+TEST(PluginPlan, ForAModelScaledByKeysNeedsNoFactors) {
+  RopeSpec spec = two_groups();
+  spec.groups[0].trained = TrainedScaling{.method = Yarn{}, .factor = 8, .context_original = 512};
+  const Plan plan = *make_plan(spec, 32768, MrRopePro{});
+  const TemporaryFile file(to_json(plan));
+  LoadedPlugin plugin(file.path());
+  EXPECT_EQ(rotated(plugin, far_layer()), expected(far_layer(), rotary_table(plan, 0)));
 }
 
 TEST(PluginPlan, OfAFormThatIsNotSupportedFailsTheGraph) {

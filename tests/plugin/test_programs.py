@@ -319,6 +319,21 @@ def test_a_plan_for_another_model_stops_every_program(tmp_path):
             complete(url, "It was")
 
 
+def test_a_plan_for_the_same_model_without_its_factors_is_refused(tmp_path, logits):
+    """Llama 3 and 3.1, in small. llama-server tries a model without weights first: it stops with the plan of another, and goes on
+    with its own, whose factors it cannot compare yet."""
+    model = harness.tiny_models()["llama-rope-freqs"]
+    other = tmp_path / "other.json"
+    other.write_text(subprocess.run([MRROPE, "plan", "--spec", "dim=64,base=5e5,ctx=128k", "-c", "256k", "--json"], capture_output=True,
+                                    text=True, check=True).stdout)
+    with pytest.raises(harness.Refused, match="the factors of layer 0 are not those it was made for"):
+        logits(model, other)
+    with server(model, with_plugin(other)) as (process, _):
+        assert process.wait(60) != 0
+    with server(model, with_plugin(plan_file(tmp_path, model))) as (_, url):
+        assert "content" in complete(url, "It was")
+
+
 def test_vision_models_are_left_alone_without_a_plan_and_refused_with_one(tmp_path, logits):
     model = harness.tiny_models()["qwen2vl"]
     assert harness.same_bits(logits(model, plugin=True), logits(model))
