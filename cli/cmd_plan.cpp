@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <string>
 
+#include "base/text.h"
 #include "cli/chart.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -135,12 +137,28 @@ void print_comparison(const Plan& plan) {
   fmt::print("{}\n", dim("  short drift: turns the most displaced pair is off within the trained length"));
 }
 
-void print_next(const Options& options, const Plan& plan) {
+bool same_choice(const Plan& a, const Plan& b) {
+  return a.method == b.method && a.context_target == b.context_target && a.length == b.length;
+}
+
+// The command that keeps this plan, or uses it if a file holds it already; nothing for a plan that came through a pipe.
+std::string next_command(const Options& options, const Model& model, const Plan& plan) {
+  const std::string& file = options.model.file;
+  if (file == "-") return "";
+  if (model.plan && same_choice(*model.plan, plan)) return "mrrope extend MODEL --plan " + base::shell_quoted(file);
+  std::string command = "mrrope plan ";
+  command += options.model.spec.empty() ? base::shell_quoted(file) : "--spec " + base::shell_quoted(options.model.spec);
+  command += " -c " + format_context(plan.context_target);
+  if (!options.method.empty()) command += " --method " + base::shell_quoted(options.method);
+  if (!options.length.empty()) command += " --length " + base::shell_quoted(options.length);
+  // A shell empties the file it redirects to before anything is read
+  const bool own_name = std::filesystem::path(file).filename() == "plan.json";
+  return command + " --json > " + (own_name ? fmt::format("plan-{}.json", plan.context_target) : "plan.json");
+}
+
+void print_next(const std::string& command) {
   // Never wrapped: it is there to be copied
-  const std::string model = options.model.spec.empty() ? options.model.file : "--spec " + options.model.spec;
-  const std::string method = options.method.empty() ? "" : " --method " + options.method;
-  fmt::print("\n{}mrrope plan {} -c {}{} --json > plan.json\n", bold(fmt::format("{:<{}}", "next", kLabel)), model,
-             format_context(plan.context_target), method);
+  if (!command.empty()) fmt::print("\n{}{}\n", bold(fmt::format("{:<{}}", "next", kLabel)), command);
 }
 
 void print_csv(const Plan& plan) {
@@ -191,7 +209,7 @@ int run_plan(const Options& options) {
     print_explanation(*plan);
     print_charts(*plan);
     print_comparison(*plan);
-    print_next(options, *plan);
+    print_next(next_command(options, *model, *plan));
   }
   return 0;
 }

@@ -51,6 +51,17 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
+std::string shell_quoted(std::string_view word) {
+  constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
+  if (!word.empty() && word.find_first_not_of(kSafe) == std::string_view::npos) return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'') quoted += "'\\''";  // ends the quotes, an apostrophe, begins them again
+    else quoted += c;
+  }
+  return quoted + "'";
+}
+
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
   if (word.size() > 64) return {};  // nobody mistypes a name that long; keeps the cost bounded
   std::string_view best;

@@ -19,6 +19,9 @@ std::string join(std::span<const std::string_view> parts, std::string_view separ
 // `text` with the first `from` replaced by `to`; as it is where there is none.
 std::string replaced(std::string text, std::string_view from, std::string_view to);
 
+// `word` as a shell reads it back: as it is where that is safe, else in single quotes.
+std::string shell_quoted(std::string_view word);
+
 // The candidate a person most probably meant: smallest edit distance, at most a third of the word, rounded up; empty if
 // none is near.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);

@@ -11,6 +11,20 @@ TEST(Split, KeepsEmptyParts) {
   EXPECT_EQ(split("", ','), (std::vector<std::string_view>{""}));
 }
 
+TEST(ShellQuoted, LeavesPlainWordsAlone) {
+  EXPECT_EQ(shell_quoted("models/Qwen3-8B_q4.gguf"), "models/Qwen3-8B_q4.gguf");
+  EXPECT_EQ(shell_quoted("dim=128,base=1e+4"), "dim=128,base=1e+4");
+}
+
+TEST(ShellQuoted, QuotesWhatAShellWouldTakeApart) {
+  EXPECT_EQ(shell_quoted("my model.gguf"), "'my model.gguf'");
+  EXPECT_EQ(shell_quoted("$HOME"), "'$HOME'");
+  EXPECT_EQ(shell_quoted("it's"), R"('it'\''s')");
+  EXPECT_EQ(shell_quoted("~x"), "'~x'");
+  EXPECT_EQ(shell_quoted("größer"), "'größer'");
+  EXPECT_EQ(shell_quoted(""), "''");
+}
+
 TEST(Nearest, FindsTypingErrors) {
   const std::vector<std::string_view> names = {"yarn", "linear", "mrrope-pro", "plan"};
   EXPECT_EQ(nearest("yarm", names), "yarn");

@@ -29,6 +29,12 @@ def run(*arguments, status=0, stdin="", locale="C.UTF-8"):
     return done.stdout
 
 
+def next_of(text):
+    """The command that the output offers; nothing if it offers none."""
+    found = [line[len("next"):].strip() for line in text.splitlines() if line.startswith("next ")]
+    return found[0] if found else None
+
+
 class FixedInterface(unittest.TestCase):
     def test_plan_json_has_the_promised_fields(self):
         plan = json.loads(run("plan", *LLAMA2, "--method", "mrrope-pro", "--json"))
@@ -76,6 +82,17 @@ class PlanFiles(unittest.TestCase):
         text = run("plan", *LLAMA2, "--method", "yarn", "--json")
         other = json.loads(run("plan", "-", "-c", "32k", "--json", stdin=text))
         self.assertEqual((other["factor"], other["method"]["name"]), (8, "yarn"))
+
+    def test_what_to_do_next_never_empties_the_plan_file(self):
+        # A shell truncates plan.json before "mrrope plan plan.json … > plan.json" can read it.
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "plan.json")
+            with open(path, "w") as file:
+                file.write(run("plan", *LLAMA2, "--method", "yarn", "--json"))
+            self.assertEqual(next_of(run("plan", path)), f"mrrope extend MODEL --plan {path}")
+            self.assertEqual(next_of(run("plan", path, "-c", "32k")), f"mrrope plan {path} -c 32k --json > plan-32768.json")
+            with open(path) as file:
+                self.assertIsNone(next_of(run("plan", "-", stdin=file.read())))
 
     def test_a_damaged_plan_file_is_refused_by_field(self):
         plan = json.loads(run("plan", *LLAMA2, "--json"))
