@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "mrrope/mrrope.h"
@@ -173,7 +174,9 @@ int run_inspect(const Options& options) {
   if (now) {
     for (const std::string& note : now->notes) fact("note", note);
   }
-  fact("next", fmt::format("mrrope plan {} -c {}", options.file, format_context(4 * spec->context_trained)));
+  // Never wrapped: it is there to be copied
+  fmt::print("{}mrrope plan {} -c {}\n", bold(fmt::format("{:<18}", "next")), base::shell_quoted(options.file),
+             format_context(4 * spec->context_trained));
   return 0;
 }
 

@@ -40,7 +40,7 @@ std::vector<FieldChange> unfolded(const FieldChange& change) {
 }
 
 // Whom one file serves: three lists, the reasons are in doctor.
-std::vector<std::string> service_notes(const std::vector<Service>& services, const std::string& folder) {
+std::vector<std::string> service_notes(const std::vector<Service>& services) {
   std::vector<std::string_view> served;
   std::vector<std::string_view> own;
   std::vector<std::string_view> none;
@@ -49,23 +49,19 @@ std::vector<std::string> service_notes(const std::vector<Service>& services, con
   std::vector<std::string> notes;
   if (!served.empty()) notes.push_back(fmt::format("One file serves {}.", base::join(served)));
   if (!own.empty()) notes.push_back(fmt::format("Need a file of their own (--target): {}.", base::join(own)));
-  if (!none.empty()) {
-    notes.push_back(fmt::format("Cannot run this table: {}. mrrope doctor {} says why.", base::join(none), folder));
-  }
+  if (!none.empty())
+    notes.push_back(fmt::format("Cannot run this table: {}. mrrope doctor says why.", base::join(none)));
   return notes;
 }
 
 std::vector<std::string> notes_of(const ExtendOutcome& outcome) {
   const Extension& done = outcome.extension;
-  std::vector<std::string> notes = service_notes(done.services, done.model);
+  std::vector<std::string> notes = service_notes(done.services);
   notes.insert(notes.end(), done.notes.begin(), done.notes.end());
   if (outcome.gguf || outcome.second_folder) return notes;
-  if (outcome.plan) {
-    notes.push_back(fmt::format("The original stays beside it as {}; mrrope extend {} --undo takes this back.",
-                                kOriginalConfig, done.model));
-  } else {
-    notes.push_back(fmt::format("What was there is kept as {}.", kExtendedConfig));
-  }
+  notes.push_back(outcome.plan
+                      ? fmt::format("The original stays beside it as {}; --undo takes this back.", kOriginalConfig)
+                      : fmt::format("What was there is kept as {}.", kExtendedConfig));
   return notes;
 }
 

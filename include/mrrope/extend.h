@@ -57,7 +57,7 @@ struct Extension {
   std::optional<double> difference;  // read back: the largest relative difference of an angular speed to the plan
   std::vector<Service> services;     // as in Delivery
   std::vector<std::string> notes;
-  std::vector<std::string> commands;  // ready to paste
+  std::vector<std::string> commands;  // for a shell; none if no file is named
 };
 
 // Whether a plan was made for a model of this shape: groups, widths, bases, the trained length, and the scaling it was

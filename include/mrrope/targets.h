@@ -84,7 +84,7 @@ struct Delivery {
   double scale_residual = 0;          // of the attention scale
   std::vector<Service> services;      // of kUniversal: every engine that reads config.json
   std::vector<std::string> notes;     // what the user should know: K-shift, limits, …
-  std::vector<std::string> commands;  // ready to paste, with the file's name as {}
+  std::vector<std::string> commands;  // for a shell, with the file's name as {}
 };
 
 // A target of deliver() for config.json: a file for as many engines as possible. Delivery::services names them.

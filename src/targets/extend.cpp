@@ -65,7 +65,10 @@ Extension targets::described(const Delivery& delivery, std::string model) {
   out.scale_residual = delivery.scale_residual;
   out.services = delivery.services;
   out.notes = delivery.notes;
-  for (const std::string& command : delivery.commands) out.commands.push_back(base::replaced(command, "{}", model));
+  if (!model.empty()) {  // a dry run that names no file has nothing to start
+    const std::string word = base::shell_quoted(model);
+    for (const std::string& command : delivery.commands) out.commands.push_back(base::replaced(command, "{}", word));
+  }
   out.model = std::move(model);
   return out;
 }

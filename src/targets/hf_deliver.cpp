@@ -203,7 +203,7 @@ void add_commands(const HfEngine* engine, const Plan& plan, const HfConfig& conf
     // The same without touching the file
     if (const Result<std::string> overrides = vllm_overrides(plan, config)) {
       out.commands.push_back(
-          fmt::format("vllm serve {{}} --max-model-len {} --hf-overrides '{}'", context, *overrides));
+          fmt::format("vllm serve {{}} --max-model-len {} --hf-overrides {}", context, base::shell_quoted(*overrides)));
     }
   }
 }

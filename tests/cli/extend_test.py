@@ -6,6 +6,7 @@
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,15 @@ class HuggingFace(InFolder):
         self.assertEqual(blob.read_text(), self.text)
         self.assertFalse(self.config.is_symlink())
 
+    def test_every_command_survives_a_shell(self):
+        odd = self.root / "it's my $HOME größer"
+        self.model.rename(odd)
+        report = json.loads(self.run_program("extend", odd, "-c", "32k", "--target", "vllm", "--dry-run", "--json"))
+        commands = report["commands"] + json.loads(self.run_program("extend", odd, "-c", "32k", "--dry-run", "--json"))["commands"]
+        self.assertGreaterEqual(len(commands), 4)
+        for command in commands:
+            self.assertIn(str(odd), shlex.split(command))
+
     def test_a_dry_run_writes_nothing(self):
         self.assertIn("nothing was written", self.run_program("extend", self.model, "-c", "32k", "--dry-run"))
         self.assertEqual(sorted(p.name for p in self.model.iterdir()), ["config.json", "model.safetensors"])
@@ -156,6 +166,21 @@ class Gguf(InFolder):
                 os.link(self.file, name)
             self.run_program("extend", self.file, "--factor", "4", "-o", name, "-f", status=1)
             self.assertEqual(self.file.read_bytes(), self.bytes)
+
+    def test_commands_name_the_file_for_a_shell(self):
+        text = self.run_program("extend", self.file, "--factor", "4", "-o", self.root / "mein Modell.gguf")
+        self.assertIn(f"run       llama-server -m '{self.root}/mein Modell.gguf' -c 32768\n", text)
+        # Without a name there is nothing to start: "llama-server -m  -c 32768" was offered once.
+        self.assertNotIn("run ", self.run_program("extend", self.file, "--factor", "4", "--dry-run"))
+        self.assertEqual(json.loads(self.run_program("extend", self.file, "--factor", "4", "--dry-run", "--json"))["commands"], [])
+
+    def test_what_to_do_next_is_one_line_for_a_shell(self):
+        folder = self.root / ("a long name " * 12)
+        folder.mkdir()
+        file = folder / "m.gguf"
+        file.write_bytes(self.bytes)
+        self.assertTrue(self.run_program("inspect", file).endswith(f" mrrope plan '{file}' -c 32k\n"))
+        self.assertIn(f"mrrope plan '{file}' -c 16k --json > plan.json\n", self.run_program("plan", file, "-c", "16k"))
 
     def test_json_tells_what_was_done(self):
         report = json.loads(self.run_program("extend", self.file, "--factor", "4", "-o", self.root / "out.gguf", "--json"))
