@@ -8,12 +8,16 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <utility>
+#include <vector>
 
 #include "formats/gguf_rope.h"
 
 namespace mrrope {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -35,6 +39,41 @@ Result<std::string> read_config(const std::string& path) {
     return Error{ErrorCode::io, "could not be read", path};
   }
   return text;
+}
+
+// What a folder without config.json has instead.
+Error no_config(const std::string& folder) {
+  std::vector<std::string> ggufs;
+  std::error_code status;
+  for (auto entry = fs::directory_iterator(folder, status); !status && entry != fs::directory_iterator();
+       entry.increment(status)) {
+    if (entry->path().extension() == ".gguf") ggufs.push_back(entry->path().filename().string());
+  }
+  if (ggufs.empty()) return {ErrorCode::io, "no config.json in this folder", folder};
+  const std::string first = *std::min_element(ggufs.begin(), ggufs.end());
+  const std::string others = ggufs.size() > 1 ? fmt::format(" and {} more", ggufs.size() - 1) : "";
+  return {ErrorCode::io, fmt::format("no config.json in this folder, but {}{}: name the .gguf itself", first, others),
+          folder};
+}
+
+// What people hold instead of a model. `start`: the first bytes of a file that is no GGUF.
+std::optional<Error> impostor(const std::string& file, std::string_view start) {
+  if (start.starts_with("version https://git-lfs")) {
+    return Error{ErrorCode::malformed, "a Git LFS pointer, whose content was not fetched (git lfs pull)", file};
+  }
+  const bool gguf = fs::path(file).extension() == ".gguf";
+  if (start.empty())
+    return Error{ErrorCode::malformed, gguf ? "no GGUF: the file is empty" : "the file is empty", file};
+  if (gguf) return Error{ErrorCode::malformed, "no GGUF: the file does not begin with those four letters", file};
+  return std::nullopt;
+}
+
+Result<HfConfig> parse_config(const std::string& file) {
+  const Result<std::string> text = read_config(file);
+  if (!text) return text.error();
+  Result<HfConfig> config = HfConfig::parse(*text);
+  if (!config) return Error{config.error().code, to_string(config.error()), file};
+  return config;
 }
 
 int whole(std::optional<double> value) { return static_cast<int>(std::clamp(value.value_or(0), 0.0, 1e9)); }
@@ -96,18 +135,24 @@ Result<ModelFile> read_model(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) {
     return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT(concurrency-mt-unsafe)
   }
-  const std::string file = S_ISDIR(status.st_mode) ? path + "/config.json" : path;
-  std::array<char, 4> magic{};
-  std::ifstream(file, std::ios::binary).read(magic.data(), magic.size());
-  if (std::string_view(magic.data(), magic.size()) == "GGUF") {
+  const bool folder = S_ISDIR(status.st_mode);
+  const std::string file = folder ? path + "/config.json" : path;
+  std::ifstream stream(file, std::ios::binary);
+  std::error_code unseen;
+  if (folder && !fs::exists(file, unseen) && !unseen) return no_config(path);
+  std::array<char, 32> bytes{};
+  stream.read(bytes.data(), bytes.size());
+  const std::string_view start(bytes.data(), static_cast<std::size_t>(stream.gcount()));
+  if (start.starts_with("GGUF")) {
     Result<GgufModel> model = read_gguf(file);
     if (!model) return model.error();
     return ModelFile{file, *std::move(model)};
   }
-  const Result<std::string> text = read_config(file);
-  if (!text) return text.error();
-  Result<HfConfig> config = HfConfig::parse(*text);
-  if (!config) return Error{config.error().code, to_string(config.error()), file};
+  if (stream.eof() || stream.good()) {  // what cannot be read is said better by read_config()
+    if (auto error = impostor(file, start)) return *std::move(error);
+  }
+  Result<HfConfig> config = parse_config(file);
+  if (!config) return config.error();
   return ModelFile{file, *std::move(config)};
 }
 

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""What is said of model files: those that are none.
+
+    inspect_test.py MRROPE
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv.pop(1)
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, f"{arguments}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stderr if status else done.stdout
+
+
+class NotAModel(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.root = pathlib.Path(temporary.name)
+
+    def refusal(self, name, content):
+        (self.root / name).write_text(content)
+        return run("inspect", self.root / name, status=1)
+
+    def test_files_that_are_no_model_are_named(self):
+        self.assertIn("model.gguf: no GGUF: the file is empty", self.refusal("model.gguf", ""))
+        self.assertIn("a Git LFS pointer, whose content was not fetched", self.refusal("model.gguf", POINTER))
+        self.assertIn("no GGUF", self.refusal("model.gguf", "<html>not found</html>"))
+        self.assertIn("not valid JSON", self.refusal("config.json", "<html>not found</html>"))
+
+    def test_a_folder_with_a_gguf_says_which(self):
+        self.assertIn("no config.json in this folder\n", run("inspect", self.root, status=1))
+        (self.root / "model.gguf").write_text("")
+        self.assertIn("but model.gguf: name the .gguf itself", run("inspect", self.root, status=1))
+        (self.root / "other.gguf").write_text("")
+        self.assertIn("but model.gguf and 1 more", run("inspect", self.root, status=1))
+
+
+if __name__ == "__main__":
+    unittest.main()
