@@ -107,6 +107,16 @@ std::string kv_text(const ModelFacts& facts, std::int64_t context) {
   return text;
 }
 
+// How far a file reaches that mrrope extended.
+std::optional<std::int64_t> extended_context(const ModelFile& model, const std::optional<Effective>& now) {
+  if (!was_extended(model)) return std::nullopt;
+  if (now) return now->context;
+  const HfConfig* config = model.hf();
+  const Result<RopeSpec> own = config != nullptr ? config->rope_spec() : rope_spec(model);
+  if (!own) return std::nullopt;
+  return own->context_trained;
+}
+
 Json to_json(const ModelFile& model, const RopeSpec& spec, const ModelFacts& f, const std::optional<Effective>& now) {
   Json json{{"schema", "mrrope.inspect/1"}, {"path", model.path}, {"format", model.gguf() != nullptr ? "gguf" : "hf"}};
   json["name"] = f.name;
@@ -119,6 +129,7 @@ Json to_json(const ModelFile& model, const RopeSpec& spec, const ModelFacts& f, 
   json["kv_heads"] = f.kv_heads;
   json["head_dim"] = f.head_dim;
   json["context_trained"] = spec.context_trained;
+  if (const auto context = extended_context(model, now)) json["context_extended"] = *context;
   for (std::size_t g = 0; g < spec.groups.size(); ++g) {
     const LayerGroup& group = spec.groups[g];
     const Table own = trained_table(spec, g);
@@ -168,8 +179,8 @@ int run_inspect(const Options& options) {
   fact("turns in training", turns_text(spectrum_of(*spec, 0)));
   fact("can carry", carry_text(*model, *spec));
   fact("KV cache", kv_text(facts, spec->context_trained));
-  if (now && model->gguf()->head().find("mrrope.plan") != nullptr) {
-    fact("extended", fmt::format("by mrrope to {} tokens; mrrope extend --undo takes it back", now->context));
+  if (const auto context = extended_context(*model, now)) {
+    fact("extended", fmt::format("by mrrope to {} tokens; mrrope extend --undo takes it back", *context));
   }
   if (now) {
     for (const std::string& note : now->notes) fact("note", note);

@@ -206,6 +206,7 @@ int run_plan(const Options& options) {
     print_csv(*plan);
   } else {
     print_head(*plan, method.has_value());
+    if (model->extended) print_fact("note", "mrrope extended this model before; the plan starts from what was trained");
     print_explanation(*plan);
     print_charts(*plan);
     print_comparison(*plan);

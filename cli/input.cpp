@@ -44,6 +44,7 @@ std::optional<Error> load_file(const std::string& path, Model& model) {
   if (!spec) return at(path + ":", spec.error());
   model.spec = *std::move(spec);
   model.source = path;
+  model.extended = was_extended(*file);
   return std::nullopt;
 }
 

@@ -5,7 +5,7 @@
 //   HfConfig config = …;                                  // read, then edited
 //   replace_config("Llama-3-8B", config);                 // the first one stays beside it: config.original.json
 //   restore_config("Llama-3-8B");                         // the way back
-//   link_folder("Llama-3-8B", "Llama-3-8B-32k", config);  // its own config.json, links to everything else
+//   link_folder("Llama-3-8B", "Llama-3-8B-32k", config);  // both config files, links to everything else
 //
 // Files appear under their names only when they are complete and on the disk. A config.json that is a symbolic link
 // (the download cache of Hugging Face) is replaced; what it points to is not touched.
@@ -30,8 +30,8 @@ std::optional<Error> replace_config(const std::string& folder, const HfConfig& c
 // Errors: no config.original.json.
 std::optional<Error> restore_config(const std::string& folder);
 
-// Makes the folder `target` (its parent must be there) with `config` and a symbolic link to every other file of
-// `folder`. Errors: `target` exists and is not empty.
+// Makes the folder `target` (its parent must be there) with `config`, the first one as config.original.json, and a
+// symbolic link to every other file of `folder`. Errors: `target` exists and is not empty.
 std::optional<Error> link_folder(const std::string& folder, const std::string& target, const HfConfig& config);
 
 }  // namespace mrrope

@@ -22,6 +22,7 @@ namespace mrrope {
 struct ModelFile {
   std::string path;  // the file that was read: the first shard, the config.json
   std::variant<GgufModel, HfConfig> content;
+  std::optional<HfConfig> original = {};  // of a folder that mrrope extended: the first config.json (hf_folder.h)
 
   [[nodiscard]] const GgufModel* gguf() const { return std::get_if<GgufModel>(&content); }
   [[nodiscard]] const HfConfig* hf() const { return std::get_if<HfConfig>(&content); }
@@ -30,7 +31,10 @@ struct ModelFile {
 // `path`: a .gguf, a folder with a config.json, or a config.json. The content decides, not the name.
 Result<ModelFile> read_model(const std::string& path);
 
-// What the model was trained with; of a GGUF that mrrope extended, what it was before.
+// Whether the file or folder is one that mrrope extended.
+bool was_extended(const ModelFile& model);
+
+// What the model was trained with; of one that mrrope extended, what it was before.
 Result<RopeSpec> rope_spec(const ModelFile& model);
 
 // For people. 0 and empty mean: the file does not say.

@@ -63,6 +63,8 @@ std::optional<Error> restore_config(const std::string& folder) {
 std::optional<Error> link_folder(const std::string& folder, const std::string& target, const HfConfig& config) {
   std::error_code status;
   const fs::path source = fs::absolute(folder, status);
+  const Result<std::string> first = read_file(Paths(folder).config);
+  if (!first) return first.error();
   if (!status) fs::create_directory(target, status);
   if (status) return Error{ErrorCode::io, status.message(), target};
   if (!fs::is_empty(target, status) || status) return Error{ErrorCode::io, "the folder is not empty", target};
@@ -76,8 +78,11 @@ std::optional<Error> link_folder(const std::string& folder, const std::string& t
     fs::create_symlink(entry->path(), fs::path(target) / name, status);
   }
   if (status) return Error{ErrorCode::io, status.message(), target};
+  // So that what was trained stays known
+  const Paths paths(target);
+  if (auto error = base::write_file(paths.original, *first, false)) return error;
   // Last: a folder without a config.json is no model
-  return base::write_file(target + "/config.json", config.text(), false);
+  return base::write_file(paths.config, config.text(), false);
 }
 
 }  // namespace mrrope

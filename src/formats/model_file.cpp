@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "formats/gguf_rope.h"
+#include "mrrope/hf_folder.h"
 
 namespace mrrope {
 
@@ -153,10 +154,23 @@ Result<ModelFile> read_model(const std::string& path) {
   }
   Result<HfConfig> config = parse_config(file);
   if (!config) return config.error();
-  return ModelFile{file, *std::move(config)};
+  ModelFile model{file, *std::move(config)};
+  const fs::path original = fs::path(file).replace_filename(kOriginalConfig);
+  if (fs::path(file).filename() != "config.json" || !fs::exists(original, unseen)) return model;
+  Result<HfConfig> first = parse_config(original.string());
+  if (!first) return first.error();
+  // Equal: a change that ended between its two steps
+  if (first->text() != model.hf()->text()) model.original = *std::move(first);
+  return model;
+}
+
+bool was_extended(const ModelFile& model) {
+  if (const GgufModel* gguf = model.gguf()) return gguf->head().find("mrrope.undo") != nullptr;
+  return model.original.has_value();
 }
 
 Result<RopeSpec> rope_spec(const ModelFile& model) {
+  if (model.original) return model.original->rope_spec();
   if (const HfConfig* config = model.hf()) return config->rope_spec();
   Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
   if (!rope) return rope.error();

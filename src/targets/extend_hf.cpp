@@ -47,8 +47,7 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
   if (auto error = wrong_options(options)) return *std::move(error);
   if (auto error = wrong_name(model, options)) return *std::move(error);
   const std::string folder = folder_of(model);
-  std::error_code status;
-  if (fs::exists(fs::path(folder) / kOriginalConfig, status)) {
+  if (was_extended(model)) {
     return Error{ErrorCode::inconsistent,
                  "this folder was extended before; take that back first (mrrope extend --undo)", folder};
   }

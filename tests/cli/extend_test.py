@@ -75,6 +75,22 @@ class HuggingFace(InFolder):
         self.assertEqual(json.loads((self.root / "longer" / "config.json").read_text())["max_position_embeddings"], 32768)
         self.assertIn("not empty", self.run_program("extend", self.model, "-c", "32k", "-o", self.root / "longer", status=1))
 
+    def test_what_was_extended_does_not_pass_for_trained(self):
+        # A second folder kept no original once: 128k became the "trained" length of the next extension.
+        longer = self.root / "longer"
+        self.run_program("extend", self.model, "-c", "32k", "-o", longer)
+        self.assertEqual((longer / "config.original.json").read_text(), self.text)
+        self.assertIn("--undo", self.run_program("extend", longer, "-c", "1M", status=1))
+        text = self.run_program("inspect", longer)
+        self.assertRegex(text, r"trained context +8192\n")
+        self.assertRegex(text, r"rope +base 500000 . 64 pairs . no scaling\n")
+        self.assertRegex(text, r"extended +by mrrope to 32768 tokens")
+        self.assertEqual(json.loads(self.run_program("inspect", longer, "--json"))["context_extended"], 32768)
+        self.assertIn("mrrope extended this model before", self.run_program("plan", longer, "-c", "64k"))
+        self.assertEqual(json.loads(self.run_program("plan", longer, "-c", "64k", "--json"))["factor"], 8)
+        self.run_program("extend", longer, "--undo")
+        self.assertEqual((longer / "config.json").read_text(), self.text)
+
     def test_what_a_link_points_to_is_not_touched(self):
         blob = self.root / "blob"
         self.config.rename(blob)
