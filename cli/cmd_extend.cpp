@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/extend.h"
 #include "cli/input.h"
@@ -74,10 +76,29 @@ std::function<bool(std::uint64_t, std::uint64_t)> progress_line() {
 }
 
 // The library names its options; here they are flags.
-Error in_flags(Error error) {
+Error in_flags(Error error, const Options& options, bool gguf) {
+  const bool nowhere = gguf && options.extend.output.empty();
+  if (error.where == "output" && nowhere) {
+    error.message = "where to? -o FILE writes a copy, --in-place changes the file itself";
+    if (!options.undo) error.message += ", --sidecar leaves it alone";
+  }
   if (error.where == "output") error.where = "-o";
   else if (error.where == "sidecar" || error.where == "relabel") error.where = "--" + error.where;
   return error;
+}
+
+// What to type instead; the library knows no flags.
+std::string hint_for(const Error& error, const Options& options, const ModelFile& model) {
+  const bool gguf = model.gguf() != nullptr;
+  if (!options.undo && was_extended(model)) {
+    return fmt::format("mrrope extend {} --undo{}", base::shell_quoted(options.model.file), gguf ? " -o FILE" : "");
+  }
+  std::error_code status;
+  const bool in_the_way =
+      std::filesystem::exists(error.where, status) && !std::filesystem::equivalent(error.where, model.path, status);
+  if (gguf && in_the_way && !options.extend.overwrite) return "-f replaces it";
+  if (!gguf && in_the_way && error.where == options.extend.output) return "-o another folder, or delete this one";
+  return "";
 }
 
 int run_extend(const Options& options) {
@@ -103,7 +124,9 @@ int run_extend(const Options& options) {
   ExtendOptions how = options.extend;
   how.progress = progress_line();
   Result<Extension> done = options.undo ? take_back(*file, how) : extend_model(*file, *outcome.plan, how);
-  if (!done) return fail(in_flags(done.error()));
+  if (!done) {
+    return fail(in_flags(done.error(), options, outcome.gguf), hint_for(done.error(), options, *file));
+  }
   outcome.extension = *std::move(done);
   print_extension(outcome, options.json);
   return 0;
@@ -131,27 +154,28 @@ void add_extend(CLI::App& program, Action& action) {
   factor->type_name("S");
   auto* method = command->add_option("--method", options->method, "see mrrope methods (default: the recommended one)");
   method->type_name("METHOD");
-  command->add_option("--plan", options->plan, "a plan file (mrrope plan --json), instead of these three")
-      ->type_name("FILE")
-      ->excludes(context)
-      ->excludes(factor)
-      ->excludes(method);
-  command
-      ->add_option("--target", options->extend.engine,
-                   "write for one engine: vllm, sglang, … (docs/engines.md;\ndefault: as many as one file can serve)")
-      ->type_name("ENGINE");
-  command
-      ->add_option(
-          "-o,--output", options->extend.output,
-          "the file to write; with --sidecar, its folder; for a\nHugging Face folder, a second one with links to the\n"
-          "weights (default: its config.json is changed, the\noriginal stays beside it)")
-      ->type_name("PATH");
-  command->add_flag("--sidecar", options->extend.sidecar, "leave the .gguf alone; write a small second shard");
-  command->add_flag("--in-place", options->extend.in_place, "change the .gguf itself");
+  auto* plan = command->add_option("--plan", options->plan, "a plan file (mrrope plan --json), instead of these three");
+  plan->type_name("FILE")->excludes(context)->excludes(factor)->excludes(method);
+  auto* target = command->add_option(
+      "--target", options->extend.engine,
+      "write for one engine: vllm, sglang, … (docs/engines.md;\ndefault: as many as one file can serve)");
+  target->type_name("ENGINE");
+  auto* output = command->add_option(
+      "-o,--output", options->extend.output,
+      "the file to write; with --sidecar, its folder; for a\nHugging Face folder, a second one with links to the\n"
+      "weights (default: its config.json is changed, the\noriginal stays beside it)");
+  output->type_name("PATH");
+  auto* sidecar =
+      command->add_flag("--sidecar", options->extend.sidecar, "leave the .gguf alone; write a small second shard");
+  command->add_flag("--in-place", options->extend.in_place, "change the .gguf itself")
+      ->excludes(output)
+      ->excludes(sidecar);
   command->add_flag("--dry-run", options->extend.dry_run, "show the changes, write nothing");
-  command->add_flag("--undo", options->undo, "take an extension back (a .gguf: with -o or --in-place)");
-  command->add_flag("--relabel", options->extend.relabel,
-                    "allow another architecture name with the same graph\n(qwen2, qwen3; docs/gguf.md)");
+  auto* undo = command->add_flag("--undo", options->undo, "take an extension back (a .gguf: with -o or --in-place)");
+  auto* relabel =
+      command->add_flag("--relabel", options->extend.relabel,
+                        "allow another architecture name with the same graph\n(qwen2, qwen3; docs/gguf.md)");
+  for (CLI::Option* forward : {context, factor, method, plan, target, sidecar, relabel}) undo->excludes(forward);
   command->add_flag("-f,--force", options->extend.overwrite, "overwrite an existing output");
   command->add_flag("--json", options->json, "what was done, as JSON");
   command->callback([options, &action] { action = [options] { return run_extend(*options); }; });

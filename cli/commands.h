@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mrrope/result.h"
@@ -35,7 +36,7 @@ void add_merge(CLI::App& program, Action& action);
 void add_export(CLI::App& program, Action& action);
 void add_methods(CLI::App& program, Action& action);
 
-// Prints the error; 2 if it lies in what was typed (its place is a flag), else 1.
-int fail(const Error& error);
+// Prints the error and what to do about it; 2 if it lies in what was typed (its place is a flag), else 1.
+int fail(const Error& error, std::string_view hint = {});
 
 }  // namespace mrrope::cli

@@ -19,8 +19,8 @@
 
 namespace mrrope::cli {
 
-int fail(const Error& error) {
-  print_error(to_string(error));
+int fail(const Error& error, std::string_view hint) {
+  print_error(to_string(error), hint);
   const bool usage = error.where.starts_with('-') || error.where == "MODEL" ||
                      (error.where.empty() && error.code == ErrorCode::invalid_argument);
   return usage ? 2 : 1;

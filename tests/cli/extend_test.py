@@ -64,7 +64,7 @@ class HuggingFace(InFolder):
 
     def test_a_folder_is_not_extended_twice(self):
         self.run_program("extend", self.model, "-c", "32k")
-        self.assertIn("--undo", self.run_program("extend", self.model, "-c", "64k", status=1))
+        self.assertIn(f"hint: mrrope extend {self.model} --undo\n", self.run_program("extend", self.model, "-c", "64k", status=1))
 
     def test_a_second_folder_links_the_weights(self):
         self.run_program("extend", self.config, "-c", "32k", "-o", self.root / "longer")
@@ -73,7 +73,8 @@ class HuggingFace(InFolder):
         self.assertEqual((self.root / "longer" / "model.safetensors").read_text(), "weights")
         self.assertTrue((self.root / "longer" / "model.safetensors").is_symlink())
         self.assertEqual(json.loads((self.root / "longer" / "config.json").read_text())["max_position_embeddings"], 32768)
-        self.assertIn("not empty", self.run_program("extend", self.model, "-c", "32k", "-o", self.root / "longer", status=1))
+        text = self.run_program("extend", self.model, "-c", "32k", "-o", self.root / "longer", "-f", status=1)
+        self.assertIn("not empty\nhint: -o another folder, or delete this one\n", text)
 
     def test_what_was_extended_does_not_pass_for_trained(self):
         # A second folder kept no original once: 128k became the "trained" length of the next extension.
@@ -165,13 +166,22 @@ class Gguf(InFolder):
         self.bytes = self.file.read_bytes()
 
     def test_where_to_must_be_said(self):
-        self.assertIn("where to?", self.run_program("extend", self.file, "--factor", "4", status=2))
+        text = self.run_program("extend", self.file, "--factor", "4", status=2)
+        for flag in ("where to?", "-o FILE", "--in-place", "--sidecar"):
+            self.assertIn(flag, text)
+        self.assertEqual(self.file.read_bytes(), self.bytes)
+
+    def test_flags_that_contradict_each_other_are_refused(self):
+        for flags in (["-c", "4k", "--undo", "-o", "x"], ["--undo", "--sidecar"], ["--factor", "4", "--sidecar", "--in-place"],
+                      ["--factor", "4", "--in-place", "-o", "x"], ["--method", "yarn", "--undo", "--in-place"]):
+            with self.subTest(flags):
+                self.assertIn("excludes", self.run_program("extend", self.file, *flags, status=2))
         self.assertEqual(self.file.read_bytes(), self.bytes)
 
     def test_an_existing_output_is_kept(self):
         target = self.root / "out.gguf"
         target.write_text("mine")
-        self.run_program("extend", self.file, "--factor", "4", "-o", target, status=1)
+        self.assertIn("hint: -f replaces it", self.run_program("extend", self.file, "--factor", "4", "-o", target, status=1))
         self.assertEqual(target.read_text(), "mine")
         self.run_program("extend", self.file, "--factor", "4", "-o", target, "-f")
         self.assertNotEqual(target.read_bytes(), b"mine")
@@ -181,6 +191,7 @@ class Gguf(InFolder):
             if name != self.file:
                 os.link(self.file, name)
             self.run_program("extend", self.file, "--factor", "4", "-o", name, "-f", status=1)
+            self.assertNotIn("-f", self.run_program("extend", self.file, "--factor", "4", "-o", name, status=1))
             self.assertEqual(self.file.read_bytes(), self.bytes)
 
     def test_commands_name_the_file_for_a_shell(self):
@@ -206,7 +217,9 @@ class Gguf(InFolder):
 
     def test_an_extended_file_is_not_extended_again(self):
         self.run_program("extend", self.file, "--factor", "4", "-o", self.root / "out.gguf")
-        self.assertIn("undo", self.run_program("extend", self.root / "out.gguf", "--factor", "8", "-o", self.root / "x.gguf", status=1))
+        out = self.root / "out.gguf"
+        self.assertIn(f"hint: mrrope extend {out} --undo -o FILE\n",
+                      self.run_program("extend", out, "--factor", "8", "-o", self.root / "x.gguf", status=1))
 
 
 if __name__ == "__main__":
