@@ -6,6 +6,8 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -85,15 +87,29 @@ std::string turns_text(const Spectrum& s) {
                      turns(s, s.pairs() - 1), complete, s.pairs());
 }
 
+// What of base, linear and YaRN llama.cpp would take from keys: what extend would write, asked of the same code.
+std::string by_keys(const ModelFile& model, const RopeSpec& spec) {
+  std::vector<std::string_view> able;
+  const std::vector<std::pair<std::string_view, Method>> ways = {
+      {"base", {Ntk{}}}, {"linear", {Linear{}}}, {"YaRN", {Yarn{}}}};
+  for (const auto& [name, method] : ways) {
+    const Result<Plan> probe = make_plan(spec, spec.context_trained * 4, method);
+    if (probe && deliver("llama.cpp", *probe, model)) able.push_back(name);
+  }
+  return able.empty() ? "" : base::join(able) + " by keys";
+}
+
 std::string carry_text(const ModelFile& model, const RopeSpec& spec) {
   if (model.gguf() == nullptr) return "any table, as rope_type longrope; engines differ: mrrope plan --json";
   const Result<Plan> probe = make_plan(spec, spec.context_trained * 4, MrRopePro{});
   if (!probe) return "";
-  if (deliver("llama.cpp", *probe, model)) return "any table: a factor tensor and attn_factor (llama.cpp)";
+  const Result<Delivery> table = deliver("llama.cpp", *probe, model);
+  if (table) return "any table: a factor tensor and attn_factor (llama.cpp)";
+  const std::string keys = by_keys(model, spec);
   if (deliver("llama.cpp", *probe, model, {.relabel = true})) {
-    return "base, linear and YaRN by keys; any table with extend --relabel (llama.cpp)";
+    return fmt::format("{}any table with extend --relabel (llama.cpp)", keys.empty() ? "" : keys + "; ");
   }
-  return "base, linear and YaRN by keys; no factor tensor (llama.cpp)";
+  return keys.empty() ? "nothing: " + table.error().message : keys + "; no factor tensor (llama.cpp)";
 }
 
 std::string kv_text(const ModelFacts& facts, std::int64_t context) {

@@ -52,6 +52,9 @@ Result<Method> parse_method(std::string_view text);
 // Shortest spelling: parse_method(spell(m)) == m.
 std::string spell(const Method& method);
 
+// The same for people: of a long list the ends and how many numbers it has.
+std::string brief(const Method& method);
+
 // The first thing that is wrong with a method for a model with `pairs` rotated pairs, if any: a value out of range, a
 // list of the wrong length, beta_slow above beta_fast. `where` is a path such as "params.beta_fast".
 std::optional<Error> check_method(const Method& method, int pairs);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Methods as people type them: NAME[:key=value]…[+MODIFIER[:key=value]…]…
+#include <fmt/format.h>
+
 #include <cctype>
 #include <cmath>
 #include <cstddef>
@@ -182,6 +184,23 @@ std::string spell(const Method& method) {
   if (method.attention_scale) text += ":attention_scale=" + format_number(*method.attention_scale);
   for (const Modifier& modifier : method.modifiers) text += "+" + spell_alternative(modifier);
   return text;
+}
+
+std::string brief(const Method& method) {
+  constexpr std::size_t kShown = 4;  // a list no longer than this is written out
+  const std::string text = spell(method);
+  std::string out;
+  for (const std::string_view part : base::split(text, ':')) {
+    const std::vector<std::string_view> numbers = base::split(part, '/');
+    if (!out.empty()) out += ':';
+    if (numbers.size() <= kShown) out.append(part);
+    else
+      out.append(numbers.front())
+          .append("/../")
+          .append(numbers.back())
+          .append(fmt::format(" ({} numbers)", numbers.size()));
+  }
+  return out;
 }
 
 }  // namespace mrrope

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "mrrope/catalogue.h"
 #include "targets/deviation.h"
 #include "targets/extend_formats.h"
 
@@ -59,12 +60,21 @@ Result<double> targets::read_back(const std::string& path, std::string_view engi
   return difference;
 }
 
-Extension targets::described(const Delivery& delivery, std::string model) {
+Extension targets::described(const Delivery& delivery, const Plan& plan, std::string model) {
   Extension out;
   out.residual = delivery.residual;
   out.scale_residual = delivery.scale_residual;
   out.services = delivery.services;
   out.notes = delivery.notes;
+  Plan stored = plan;
+  if (plan.length) {
+    out.notes.push_back(
+        fmt::format("{} has a table for every length; the file holds the one for {} tokens, which texts of "
+                    "any length then use.",
+                    brief(plan.method), *plan.length));
+    stored.length.reset();  // what explain() says of changing tables does not hold for a file
+  }
+  for (std::string& caution : explain(stored).cautions) out.notes.push_back(std::move(caution));
   if (!model.empty()) {  // a dry run that names no file has nothing to start
     const std::string word = base::shell_quoted(model);
     for (const std::string& command : delivery.commands) out.commands.push_back(base::replaced(command, "{}", word));

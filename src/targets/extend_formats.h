@@ -17,7 +17,7 @@ Result<Extension> take_back_hf(const ModelFile& model, const ExtendOptions& opti
 // plan. Errors: it is more than float32 leaves of a table.
 Result<double> read_back(const std::string& path, std::string_view engine, const Plan& plan);
 
-// What all deliveries say of themselves, with `model` for the {} of their commands.
-Extension described(const Delivery& delivery, std::string model);
+// What all deliveries say of themselves and of their plan, with `model` for the {} of their commands.
+Extension described(const Delivery& delivery, const Plan& plan, std::string model);
 
 }  // namespace mrrope::targets

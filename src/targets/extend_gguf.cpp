@@ -89,7 +89,7 @@ Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delive
   }
   delivery.commands = {fmt::format("llama-server -m {{}} -c {} --override-kv {}", plan.context_target,
                                    overrides_of(gguf, delivery.gguf))};
-  Extension out = described(delivery, first.string());
+  Extension out = described(delivery, plan, first.string());
   out.changes = rows_of(gguf, delivery.gguf);
   out.written = second.string();
   return out;
@@ -124,7 +124,7 @@ Result<Extension> extend_gguf(const ModelFile& model, const Plan& plan, const Ex
   if (!edits) return edits.error();
   const Result<std::string> written = write(model, *edits, options);
   if (!written) return written.error();
-  Extension out = described(*delivery, *written);
+  Extension out = described(*delivery, plan, *written);
   out.changes = rows_of(*model.gguf(), *edits);
   out.changes.push_back({"mrrope.padding", "", "(filler, if blocks need it)"});
   out.written = *written;

@@ -58,7 +58,7 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
   if (auto error = edited.apply(delivery->hf)) return *std::move(error);
 
   const std::string target = options.output.empty() ? folder : options.output;
-  Extension out = described(*delivery, target);
+  Extension out = described(*delivery, plan, target);
   for (const HfChange& change : delivery->hf) out.changes.push_back({change.path, change.before, change.after});
   out.written = config_in(target);
   if (options.dry_run) return out;

@@ -221,6 +221,27 @@ class Gguf(InFolder):
         self.assertIn(f"hint: mrrope extend {out} --undo -o FILE\n",
                       self.run_program("extend", out, "--factor", "8", "-o", self.root / "x.gguf", status=1))
 
+    def test_a_table_per_length_becomes_one_and_that_is_said(self):
+        text = " ".join(self.run_program("extend", self.file, "-c", "32k", "--method", "dynamic-ntk", "--dry-run").split())
+        self.assertIn("dynamic-ntk has a table for every length; the file holds the one for 32768 tokens", text)
+        self.assertNotIn("table for every length", self.run_program("extend", self.file, "-c", "32k", "--dry-run"))
+
+    def test_cautions_of_the_plan_are_said(self):
+        caution = "Beyond 16x nothing was measured by the paper"
+        self.assertIn(caution, " ".join(self.run_program("plan", self.file, "--factor", "32").split()))
+        self.assertIn(caution, " ".join(self.run_program("extend", self.file, "--factor", "32", "--dry-run").split()))
+
+    def test_inspect_and_extend_agree_on_what_a_file_can_carry(self):
+        for architecture in ("refact", "cogvlm", "deepseek4"):
+            tiny_gguf.write(self.file, architecture, {}, None, base=True)
+            why = "its rotation follows neither keys nor factor tensors"
+            self.assertIn(why, self.run_program("extend", self.file, "--factor", "4", "--dry-run", status=1))
+            text = " ".join(self.run_program("inspect", self.file).split())
+            self.assertIn(why, text)
+            self.assertNotIn("by keys", text)
+        tiny_gguf.write(self.file, "gemma", {}, None, base=True)
+        self.assertIn("base, linear, YaRN by keys; no factor tensor", self.run_program("inspect", self.file))
+
 
 if __name__ == "__main__":
     unittest.main()

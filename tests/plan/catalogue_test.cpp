@@ -22,6 +22,11 @@ TEST(MethodText, LeavesOutDefaults) {
   EXPECT_EQ(spell(MrRopePro{}), "mrrope-pro");
 }
 
+TEST(Brief, ShowsLongListsByTheirEnds) {
+  EXPECT_EQ(brief(test::method("custom:factors=1/1.5/2/3")), "custom:factors=1/1.5/2/3");
+  EXPECT_EQ(brief(test::method("custom:factors=1/1.5/2/3/4+cope")), "custom:factors=1/../4+cope (5 numbers)");
+}
+
 TEST(MethodText, AliasesAndModifiersAlone) {
   EXPECT_EQ(spell(test::method("pi")), "linear");
   EXPECT_EQ(spell(test::method("freq-base:base=1e6")), "abf:base=1000000");
