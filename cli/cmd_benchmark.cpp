@@ -33,7 +33,7 @@ constexpr Kind kKinds[] = {
      "  mrrope eval ruler --endpoint http://host:8000 --model NAME --lengths 32k\n",
      "all", 20, 0},
     {"infinitebench",
-     "InfiniteBench's tasks: pass keys, numbers, key-value, code, dialogue\n"
+     "InfiniteBench's tasks: pass keys, numbers, code, dialogue\n"
      "\n"
      "  mrrope eval infinitebench -m model.gguf --factor 4 --lengths 32k -o run\n",
      "all", 20, 0},
@@ -90,7 +90,7 @@ void add_sample_options(CLI::App& command, const Kind& kind, BenchmarkCommand& b
         command.add_option("--items", b.items, "the file of the items, .json or .jsonl")->type_name("FILE");
     if (group == "longbench2") {
       data->required();
-      command.add_flag("--generate", b.generate, "let the model write its answer (default: the likeliest letter)");
+      command.add_flag("--generate", b.generate, "let the model write its answer (default: the likeliest\nletter)");
     }
   }
   command.add_option("--shard", b.shard, "i/n: every n-th sample from the i-th on, i from 0")->type_name("I/N");

@@ -101,7 +101,7 @@ void add_diff(CLI::App& program, Action& action) {
                                              "\n"
                                              "  mrrope diff config.json model.gguf\n"
                                              "  mrrope diff config.json@vllm plan.json\n");
-  command->add_option("A", options->a, "FILE or FILE@ENGINE: a .gguf, config.json, folder or plan")->required();
+  command->add_option("A", options->a, "FILE or FILE@ENGINE: a .gguf, config.json, folder or\nplan")->required();
   command->add_option("B", options->b, "the same")->required();
   command->add_option("--tolerance", options->tolerance, "relative difference that counts as equal (default 1e-6)")
       ->type_name("X")

@@ -190,7 +190,8 @@ int run_inspect(const Options& options) {
   fact("model", shape_text(facts));
   fact("trained context", std::to_string(spec->context_trained));
   for (std::size_t g = 0; g < spec->groups.size(); ++g) {
-    fact(g == 0 ? "rope" : "rope, " + spec->groups[g].name, rope_text(*spec, g));
+    const std::string layers = spec->groups.size() > 1 ? spec->groups[g].name + ": " : "";
+    fact(g == 0 ? "rope" : "", layers + rope_text(*spec, g));
   }
   fact("turns in training", turns_text(spectrum_of(*spec, 0)));
   fact("can carry", carry_text(*model, *spec));

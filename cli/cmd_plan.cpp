@@ -47,7 +47,7 @@ void print_head(const Plan& plan, bool chosen) {
   print_fact("target", fmt::format("{} tokens{}factor {:.6g}", plan.context_target, bullet(), plan.factor));
   const GroupPlan& table = plan.groups[0];
   const double a = table.attention_scale;
-  std::string line = spell(plan.method) + (chosen ? "" : " (recommended)");
+  std::string line = brief(plan.method) + (chosen ? "" : " (recommended)");
   line += a == 1 ? bullet() + "attention scale 1"
                  : fmt::format("{}attention scale {:.4f} (logits x {:.4f})", bullet(), a, a * a);
   print_fact("plan", line);

@@ -28,14 +28,22 @@ std::string shown(const Json& value) {
   return fmt::format("[{} … {}] ({} numbers)", value.front().dump(), value.back().dump(), value.size());
 }
 
-// Objects of a config field by field, so that a table of numbers takes one line.
+// The fields of an object, one a row, so that a table of numbers takes one line.
+void add_fields(const Json& object, const std::string& indent, std::vector<FieldChange>& rows) {
+  for (const auto& [name, value] : object.items()) {
+    rows.push_back({indent + name, "", value.is_object() ? "{" : shown(value)});
+    if (value.is_object()) add_fields(value, indent + "  ", rows);
+  }
+}
+
+// Objects of a config field by field.
 std::vector<FieldChange> unfolded(const FieldChange& change) {
   const Result<Json> before = base::parse_json(change.before);
   const Result<Json> after = base::parse_json(change.after);
   const std::string old = !before ? "-" : before->is_object() ? "{…}" : shown(*before);
   if (!after || !after->is_object()) return {{change.name, old, after ? shown(*after) : "removed"}};
   std::vector<FieldChange> rows = {{change.name, old, "{"}};
-  for (const auto& [name, value] : after->items()) rows.push_back({"  " + name, "", shown(value)});
+  add_fields(*after, "  ", rows);
   return rows;
 }
 
@@ -95,7 +103,7 @@ void print_extension(const ExtendOutcome& outcome, bool json) {
   }
   const Extension& done = outcome.extension;
   if (outcome.plan) {
-    fmt::print("plan      {}, factor {:.6g}: {} -> {} tokens\n", spell(outcome.plan->method), outcome.plan->factor,
+    fmt::print("plan      {}, factor {:.6g}: {} -> {} tokens\n", brief(outcome.plan->method), outcome.plan->factor,
                outcome.plan->spec.context_trained, outcome.plan->context_target);
   }
   TextTable table({"key or tensor", "before", "after"}, 3);

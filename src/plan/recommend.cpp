@@ -93,7 +93,7 @@ Explanation explain(const Plan& plan) {
   }
   if (plan.spec.groups[0].trained) {
     out.reasons.push_back(fmt::format("The model's own scaling ({}) stays; the extension multiplies it.",
-                                      spell(plan.spec.groups[0].trained->method)));
+                                      brief(plan.spec.groups[0].trained->method)));
   }
   if (plan.length && !std::holds_alternative<LongRope>(plan.method.law)) {
     out.cautions.push_back(fmt::format(

@@ -5,6 +5,7 @@
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -130,6 +131,14 @@ class Usage(unittest.TestCase):
         self.assertIn("mrrope extend model.gguf", run("--help"))
         self.assertIn("--method METHOD", run("plan", "--help"))
         self.assertRegex(run("--version"), r"^mrrope \d+\.\d+\.\d+\n$")
+
+    def test_help_fits_eighty_columns(self):
+        evals = ["eval"] if os.path.exists(os.path.join(os.path.dirname(PROGRAM), "mrrope-eval")) else []
+        for program in [[], *([word] for word in evals)]:
+            commands = re.findall(r"^  (\w+) ", run(*program, "--help").split("Commands:")[1], re.MULTILINE)
+            for arguments in [program, *([*program, command] for command in commands)]:
+                for line in run(*arguments, "--help").splitlines():
+                    self.assertLessEqual(len(line), 80, f"{arguments}: {line}")
 
     def test_output_that_cannot_be_written_is_a_failure(self):
         with open("/dev/full", "w") as full:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What is said of model files: those that are none.
+"""What is said of model files: those that are none, and those whose values are long.
 
-    inspect_test.py MRROPE
+    inspect_test.py MRROPE CONFIGS
 """
 import pathlib
 import subprocess
@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 PROGRAM = sys.argv.pop(1)
+CONFIGS = pathlib.Path(sys.argv.pop(1))
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 
 
@@ -41,6 +42,21 @@ class NotAModel(unittest.TestCase):
         self.assertIn("but model.gguf: name the .gguf itself", run("inspect", self.root, status=1))
         (self.root / "other.gguf").write_text("")
         self.assertIn("but model.gguf and 1 more", run("inspect", self.root, status=1))
+
+
+class LongValues(unittest.TestCase):
+    def widest(self, *arguments):
+        return max(len(line) for line in run(*arguments).splitlines() if not line.startswith(("run ", "next ", "wrote ", "nothing ")))
+
+    def test_groups_of_layers_stand_beside_their_values(self):
+        text = run("inspect", CONFIGS / "gemma-3-4b-v5.json")
+        self.assertRegex(text, r"\nrope +full_attention: base 1000000 ")
+        self.assertRegex(text, r"\n +sliding_attention: base 10000 ")
+
+    def test_lists_are_shown_by_their_ends(self):
+        self.assertLessEqual(self.widest("plan", CONFIGS / "phi-3-mini-128k.json", "-c", "256k"), 80)
+        for config in ("gemma-3-4b-v5", "gemma-3-4b", "phi-3-mini-128k"):
+            self.assertLessEqual(self.widest("extend", CONFIGS / f"{config}.json", "--factor", "2", "--dry-run"), 120)
 
 
 if __name__ == "__main__":
