@@ -34,7 +34,7 @@ struct BenchmarkCommand {
   std::vector<std::string> endpoints;
   std::string served_model;
   std::string not_for_servers;  // a flag that was given and means nothing to them
-  std::string label;  // empty: served_model
+  std::string label;            // empty: served_model
   bool chat = false;
   int concurrency = 8;
   double deadline = 600;

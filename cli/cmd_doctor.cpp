@@ -157,8 +157,8 @@ void add_doctor(CLI::App& program, Action& action) {
   command->add_option("--fail-on", options->fail_on, "exit with 3 from this severity on (default error)")
       ->type_name("SEVERITY")
       ->check(CLI::IsMember({"note", "warning", "error", "never"}));
-  command->add_flag("--list", options->list, "all findings there are");
-  command->add_flag("--json", options->json, "for programs");
+  CLI::Option* list = command->add_flag("--list", options->list, "all findings there are");
+  command->add_flag("--json", options->json, "for programs")->excludes(list);
   command->callback([options, &action] { action = [options] { return run_doctor(*options); }; });
 }
 

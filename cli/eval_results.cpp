@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/eval.h"
 #include "cli/run_charts.h"
@@ -50,7 +51,8 @@ base::Json report_head(const RunInfo& info) {
 
 void print_next(const EvalOptions& options) {
   if (options.output.empty()) return;
-  fmt::print("next      mrrope compare {0}\n          mrrope report {0} -o page.html\n", options.output);
+  fmt::print("next      mrrope compare {0}\n          mrrope report {0} -o page.html\n",
+             base::shell_quoted(options.output));
 }
 
 int print_results(const EvalOptions& options, const RunFolder& run, std::span<const Candidate> candidates,

@@ -40,7 +40,7 @@ SERVE_SECONDS=${SERVE_SECONDS:-1800} # to load the weights
 # The program, or how to reach it: "apptainer exec --bind /scratch mrrope.sif mrrope"
 MRROPE=${MRROPE:-mrrope}
 TASKS=${TASKS:-all}
-QUESTIONS=${QUESTIONS:-} # a file of SQuAD; "all" are eleven of the thirteen tasks without it
+QUESTIONS=${QUESTIONS:-} # a file of SQuAD for qa_1 (qa_2 asks from HotpotQA: TASKS=qa_2)
 LENGTHS=${LENGTHS:-4k,8k,16k,32k,64k,128k}
 SAMPLES=${SAMPLES:-500}
 MORE=${MORE:-} # other flags of mrrope eval ruler

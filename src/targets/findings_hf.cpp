@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "formats/hf_classes.h"
 #include "targets/findings.h"
 
 namespace mrrope::targets {
@@ -93,12 +94,14 @@ void lost_theta_for_old_readers(const Config& c, Reporter& out) {
              "write rope_theta at the top level too");
 }
 
-// unsloth#7028: overwriting the dictionary drops the base.
+// unsloth#7028: overwriting the dictionary drops the base. Gemma 3 is released without one: its class knows.
 void lost_theta(const Config& c, Reporter& out) {
   if (!c.rope().is_object() || c.number(c.root(), "rope_theta") || c.number(c.parameters(), "rope_theta") ||
       c.number(c.scaling(), "rope_theta")) {
     return;
   }
+  const formats::HfClass* known = formats::find_hf_class(c.model_type);
+  if (known != nullptr && known->base != 10000) return;
   const Json nested = c.parameters();
   if (nested.is_object() && std::any_of(nested.begin(), nested.end(), [](const Json& v) { return v.is_object(); }))
     return;
@@ -167,6 +170,7 @@ void untruncated(const Config& c, Reporter& out) {
 
 void linear_multiplied_again(const Config& c, Reporter& out) {
   if (c.type() != "linear" || !c.number(c.rope(), "factor") || *c.number(c.rope(), "factor") <= 1) return;
+  if (c.model_type == "gemma3" || c.model_type == "gemma3_text") return;  // the one model where it does not
   out.report("R113", "vLLM multiplies max_position_embeddings by the factor of linear once more",
              "give vLLM --max-model-len");
 }

@@ -87,6 +87,8 @@ HEALTHY_CONFIG = [
     config(rope_scaling=UNIVERSAL, max_position_embeddings=32768),
     config(max_position_embeddings=131072, rope_scaling=scaling("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=8192)),
     config(rope_scaling=None, rope_parameters={"rope_type": "default", "rope_theta": 500000.0}),
+    {"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34, "sliding_window": 1024,
+                                             "rope_scaling": scaling("linear", factor=8.0)}},  # Gemma 3 4B as released
 ]
 
 

@@ -56,7 +56,7 @@ class LongValues(unittest.TestCase):
     def test_lists_are_shown_by_their_ends(self):
         self.assertLessEqual(self.widest("plan", CONFIGS / "phi-3-mini-128k.json", "-c", "256k"), 80)
         for config in ("gemma-3-4b-v5", "gemma-3-4b", "phi-3-mini-128k"):
-            self.assertLessEqual(self.widest("extend", CONFIGS / f"{config}.json", "--factor", "2", "--dry-run"), 120)
+            self.assertLessEqual(self.widest("extend", CONFIGS / f"{config}.json", "--factor", "2", "--dry-run", "-o", "a-folder"), 120)
 
 
 if __name__ == "__main__":
