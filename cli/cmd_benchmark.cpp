@@ -33,7 +33,7 @@ constexpr Kind kKinds[] = {
      "  mrrope eval ruler --endpoint http://host:8000 --model NAME --lengths 32k\n",
      "all", 20, 0},
     {"infinitebench",
-     "InfiniteBench's tasks: pass keys, numbers, code, dialogue\n"
+     "InfiniteBench: pass keys, numbers, key-value, code, dialogue\n"
      "\n"
      "  mrrope eval infinitebench -m model.gguf --factor 4 --lengths 32k -o run\n",
      "all", 20, 0},

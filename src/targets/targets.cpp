@@ -130,6 +130,8 @@ Result<Effective> effective(std::string_view engine, const ModelFile& model, std
   }
   const Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
   if (!rope) return rope.error();
+  // A base of 0, an odd number of coordinates: no table follows from it
+  if (const Result<RopeSpec> spec = formats::rope_spec(*rope); !spec && rope->rotary_dim > 0) return spec.error();
   Effective out = targets::llama_cpp_effective(*rope, context.value_or(rope->context_length));
   if ((*info)->evidence == Evidence::run) out.evidence = targets::evidence_for(rope->architecture);
   note_front_end(engine, out);
