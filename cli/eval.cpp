@@ -57,25 +57,14 @@ std::string now() {
 }
 
 // Content of all shards: what was measured, under any name.
-Result<std::string> hash_of_model(const std::string& path) {
-  const Result<ModelFile> file = read_model(path);
-  if (!file) return file.error();
-  if (file->gguf() == nullptr) return Error{ErrorCode::unsupported, "llama.cpp runs GGUF files", path};
+Result<std::string> hash_of(const GgufModel& model) {
   std::string all;
-  for (const GgufFile& shard : file->gguf()->shards) {
+  for (const GgufFile& shard : model.shards) {
     const Result<std::string> hash = content_hash_of_file(shard.path);
     if (!hash) return hash.error();
     all += *hash;
   }
-  return file->gguf()->shards.size() == 1 ? all : content_hash(all);
-}
-
-// The trained length of a model that carries a plan of ours; its own keys speak of the extended one.
-std::optional<std::int64_t> trained_before_extension(const std::string& path) {
-  const Result<ModelFile> file = read_model(path);
-  if (!file || file->gguf() == nullptr || file->gguf()->head().find("mrrope.plan") == nullptr) return std::nullopt;
-  const Result<RopeSpec> spec = rope_spec(*file);
-  return spec ? std::optional(spec->context_trained) : std::nullopt;
+  return model.shards.size() == 1 ? all : content_hash(all);
 }
 
 // Everything that can change a number.
@@ -200,14 +189,17 @@ Result<OpenRun> open_run(const EvalOptions& options, RunInfo info) {
 
 Result<Session> start_session(const EvalOptions& options, const std::string& task,
                               const std::vector<std::string>& command) {
-  const Result<std::string> hash = hash_of_model(options.model);
+  const Result<ModelFile> file = read_model(options.model);
+  if (!file) return file.error();
+  if (file->gguf() == nullptr) return Error{ErrorCode::unsupported, "llama.cpp runs GGUF files", options.model};
+  const Result<std::string> hash = hash_of(*file->gguf());
   if (!hash) return hash.error();
   Result<LlamaModel> model = LlamaModel::load(options.model, options.load);
   if (!model) return model.error();
   std::int64_t trained = model->n_ctx_train();
-  if (const std::optional<std::int64_t> before = trained_before_extension(options.model)) {
+  if (const Result<RopeSpec> spec = rope_spec(*file); spec && was_extended(*file)) {
     fmt::print(stderr, "{} was extended by mrrope: none is the file as it is, with its plan\n", options.model);
-    trained = *before;
+    trained = spec->context_trained;  // its own keys speak of the extended length
   }
   RunInfo info{.task = task,
                .model = fs::path(options.model).filename().string(),

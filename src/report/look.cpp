@@ -157,4 +157,8 @@ std::string listed(std::span<const std::string> words) {
   return out;
 }
 
+std::string listed_are(std::span<const std::string> words) {
+  return listed(words) + (words.size() == 1 ? " is" : " are");
+}
+
 }  // namespace mrrope::report

@@ -60,5 +60,7 @@ std::string ppl_text(double ppl);
 
 // "a", "a and b", "a, b and c".
 std::string listed(std::span<const std::string> words);
+// The same with its verb: "a is", "a and b are".
+std::string listed_are(std::span<const std::string> words);
 
 }  // namespace mrrope::report

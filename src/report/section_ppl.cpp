@@ -92,15 +92,11 @@ std::string best_sentence(const Best& best, std::int64_t length, std::size_t pla
   if (plans == 1) return fmt::format("{} has perplexity {} at {}.", best.plan.text(), ppl_text(best.row->ppl), at);
   std::string text =
       fmt::format("{} has the lowest perplexity at {}: {}.", best.plan.text(), at, ppl_text(best.row->ppl));
-  const auto verb = [](const std::vector<std::string>& list, const char* one, const char* many) {
-    return fmt::format("{} {}", listed(list), list.size() == 1 ? one : many);
-  };
   if (!best.tied.empty()) {
     text += fmt::format(" Paired over {}, {} not told apart from it.", texts_word(best.row->documents),
-                        verb(best.tied, "is", "are"));
+                        listed_are(best.tied));
   }
-  if (!best.lower.empty())
-    text += fmt::format(" On the texts that both have, {} lower.", verb(best.lower, "is", "are"));
+  if (!best.lower.empty()) text += fmt::format(" On the texts that both have, {} lower.", listed_are(best.lower));
   if (!best.apart.empty()) text += fmt::format(" Of {} other texts were measured.", listed(best.apart));
   if (best.tied.empty() && best.lower.empty() && best.apart.empty()) {
     text += " Every other plan is higher, beyond the 95 % interval.";

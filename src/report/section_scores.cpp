@@ -86,13 +86,9 @@ std::string best_sentence(const Runs& runs, const std::vector<MeanScoreRow>& mea
   std::string text = fmt::format("{} scores highest at {}: {:.1f} % ({}).", first.text(), format_context(length),
                                  100 * best->score, what(runs));
   if (!tied.empty()) {
-    text += fmt::format(" On the same samples {} {} not told apart from it.", listed(tied),
-                        tied.size() == 1 ? "is" : "are");
+    text += fmt::format(" On the same samples {} not told apart from it.", listed_are(tied));
   }
-  if (!higher.empty()) {
-    text +=
-        fmt::format(" On the samples that both have, {} {} higher.", listed(higher), higher.size() == 1 ? "is" : "are");
-  }
+  if (!higher.empty()) text += fmt::format(" On the samples that both have, {} higher.", listed_are(higher));
   if (!apart.empty()) text += fmt::format(" Of {} other samples were measured.", listed(apart));
   if (tied.empty() && higher.empty() && apart.empty()) text += " Every other plan is lower, on the same samples.";
   return text;
