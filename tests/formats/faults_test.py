@@ -4,8 +4,7 @@
     faults_test.py EDIT_DRIVER
 
 The driver (edit_driver.cpp) is killed at random moments of a copy and of a change in place. Afterwards the source is
-intact, a copy is complete or absent, and a file changed in place is, after recovery, the old one or the new one. The
-moments are spread evenly from the start of the change to a little after its end; the seed is fixed.
+intact, a copy is complete or absent, and a file changed in place is, after recovery, the old one or the new one.
 """
 import pathlib
 import random
@@ -42,6 +41,24 @@ def make_model(path):
 
 def run(*arguments, **options):
     return subprocess.run([DRIVER, *map(str, arguments)], capture_output=True, text=True, timeout=60, **options)
+
+
+class Moments:
+    """When to kill: evenly from the start of a change to a little after its end.
+
+    How long a change takes depends on what else the disk does, so that one measurement of it says little. The window
+    follows what happens instead: a kill that came too late shortens it by a twentieth, one that came in time widens it
+    by a fiftieth, which settles where 28 of 100 come too late.
+    """
+
+    def __init__(self, seed, window):
+        self.random, self.window = random.Random(seed), window
+
+    def next(self):
+        return self.random.uniform(0, self.window)
+
+    def tell(self, killed):
+        self.window *= 1.02 if killed else 0.95
 
 
 class Faults(unittest.TestCase):
@@ -83,40 +100,40 @@ class Faults(unittest.TestCase):
 
     def test_a_killed_copy_is_complete_or_absent(self):
         target = self.folder / "copy.gguf"
-        longest = 0
-        for _ in range(3):
-            target.unlink(missing_ok=True)
-            longest = max(longest, self.duration("copy", self.source, target))
+        moments = Moments(2, self.duration("copy", self.source, target))
         new = target.read_bytes()
-        moments = random.Random(2)
         killed = complete = 0
         for _ in range(KILLS):
             target.unlink(missing_ok=True)
-            killed += self.kill_after(moments.uniform(0, longest), "copy", self.source, target)
+            in_time = self.kill_after(moments.next(), "copy", self.source, target)
+            moments.tell(in_time)
+            killed += in_time
             if target.exists():
                 complete += 1
                 self.assertTrue(target.read_bytes() == new, "a copy under its final name that is not complete")
         self.assertTrue(self.source.read_bytes() == self.old)
         target.unlink(missing_ok=True)
         self.assertEqual(self.names(), ["source.gguf"], "killed copies leave nothing behind")
-        print(f"copy: {killed} of {KILLS} killed in up to {longest * 1e3:.0f} ms, {complete} complete, {KILLS - complete} absent")
-        self.assertGreater(killed, KILLS // 4)
+        print(f"copy: {killed} of {KILLS} killed, {complete} complete, {KILLS - complete} absent")
+        self.assertGreater(killed, KILLS // 2)
+        self.assertGreater(complete, KILLS // 20)
 
     def test_a_killed_change_in_place_is_the_old_or_the_new_file(self):
         model = self.folder / "model.gguf"
         self.need_ranges(model)
         shutil.copyfile(self.source, model)
-        longest = self.duration("inplace", model)
+        moments = Moments(3, self.duration("inplace", model))
         new = model.read_bytes()
         self.duration("undo", model)
         self.assertTrue(model.read_bytes() == self.old, "undone in place: the old bytes")
-        moments = random.Random(3)
         state, seen = "old", {"old": 0, "new": 0}
         killed = undone = 0
         for i in range(KILLS):
             # There and back: both directions are changes in place.
             command = "inplace" if state == "old" else "undo"
-            killed += self.kill_after(moments.uniform(0, longest), command, model)
+            in_time = self.kill_after(moments.next(), command, model)
+            moments.tell(in_time)
+            killed += in_time
             done = run("recover", model)
             self.assertEqual(done.returncode, 0, done.stderr)
             undone += done.stdout == "undone\n"
@@ -126,7 +143,7 @@ class Faults(unittest.TestCase):
             seen[state] += 1
             self.assertEqual(self.names(), ["model.gguf", "source.gguf"], "no journal is left")
         model.unlink()
-        print(f"in place: {killed} of {KILLS} killed in up to {longest * 1e3:.0f} ms, {undone} undone, then {seen}")
+        print(f"in place: {killed} of {KILLS} killed, {undone} undone, then {seen}")
         self.assertGreater(undone, KILLS // 20)
 
     def limited(self, size):
