@@ -261,6 +261,12 @@ Result<LlamaContext> ready_context(const BenchmarkCommand& command, const LlamaM
                                    BenchmarkOptions& options) {
   Result<PromptFrame> frame = make_frame(model, command.chat_template);
   if (!frame) return frame.error();
+  if (command.chat_template == "auto" && frame->name == "none" && !model.chat_template().empty()) {
+    fmt::print(
+        stderr,
+        "llama.cpp does not know this file's chat template: prompts are sent as plain text. --chat-template chatml,\n"
+        "or another name that llama.cpp knows, sends them as a conversation\n");
+  }
   options.frame = *std::move(frame);
   ContextOptions context_options = command.eval.context;
   context_options.ctx_size = options.lengths.back();

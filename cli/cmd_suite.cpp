@@ -22,7 +22,7 @@ namespace {
 using base::Json;
 
 // One of each kind of RULER's tasks that a small model may solve, and that needs no file.
-constexpr std::string_view kSuiteTasks = "niah_single_2,niah_multikey_1,niah_multivalue,vt";
+constexpr std::string_view kSuiteTasks = "niah_single_1,niah_single_2,niah_multikey_1,niah_multivalue,vt";
 constexpr std::int64_t kFewestSamples = 4, kMostSamples = 100;
 
 struct SuiteCommand {
@@ -121,7 +121,7 @@ int run_suite(const SuiteCommand& suite, const std::vector<std::string>& words) 
   if (!session) return fail(session.error());
   double factor = 1;
   for (const Candidate& c : *candidates) factor = std::max(factor, c.factor);
-  if (command.lengths.empty()) command.lengths = lengths_for(session->model.n_ctx_train(), factor);
+  if (command.lengths.empty()) command.lengths = lengths_for(session->run.info().context_trained, factor);
 
   const Result<Prepared> prepared = prepare(command);
   if (!prepared) return fail(prepared.error());
@@ -134,9 +134,10 @@ int run_suite(const SuiteCommand& suite, const std::vector<std::string>& words) 
   const double per_sample = *round * static_cast<double>(options.tasks.size() * candidates->size());
   const double affordable = 60 * suite.minutes / std::max(per_sample, 1e-3);
   options.samples = std::clamp(static_cast<std::int64_t>(affordable), kFewestSamples, kMostSamples);
-  fmt::print(stderr, "{} samples of {} tasks at {} lengths under {} methods: about {:.0f} minutes\n", options.samples,
+  fmt::print(stderr, "{} samples of {} tasks at {} lengths under {} methods: about {:.0f} minutes{}\n", options.samples,
              options.tasks.size(), options.lengths.size(), candidates->size(),
-             std::ceil(static_cast<double>(options.samples) * per_sample / 60));
+             std::ceil(static_cast<double>(options.samples) * per_sample / 60),
+             affordable < kFewestSamples ? "; fewer samples would say nothing" : "");
   const Result<BenchmarkCost> cost = measure_answers(session->model, *context, prepared->texts, *candidates, options,
                                                      session->run, make_control(session->run));
   if (!cost) return ended(cost.error(), command.eval);

@@ -67,7 +67,7 @@ Result<std::string> hash_of(const GgufModel& model) {
   return model.shards.size() == 1 ? all : content_hash(all);
 }
 
-// Everything that can change a number.
+// Everything that changes a number by more than its rounding, which devices and threads do.
 std::map<std::string, std::string> settings_of(const ContextOptions& context) {
   return {{"ubatch-size", std::to_string(context.ubatch_size)},
           {"flash-attn", context.flash_attn},
@@ -184,6 +184,8 @@ Result<OpenRun> open_run(const EvalOptions& options, RunInfo info) {
   }
   Result<RunFolder> run = RunFolder::open(folder, info);
   if (!run) return run.error();
+  if (run->was_torn())
+    fmt::print(stderr, "the last line of {}/records.jsonl was damaged; it is measured again\n", folder);
   return OpenRun{*std::move(run), std::move(temporary)};
 }
 

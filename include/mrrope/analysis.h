@@ -31,11 +31,10 @@ double bound(std::span<const double> inv_freq, double distance) noexcept;
 // independent normal q and k: how much of a score survives the distance. [T32]
 double score_correlation(std::span<const double> inv_freq, double distance) noexcept;
 
-// The first distances >= 1 at which B is <= 0: of all pairs, of the band's digits only (low <= i < high, those
-// whose radix an extension changes), and of B
-// averaged over the `window` distances m - window/2 … m + window/2 - 1 (those >= 1). Empty: none up to `limit`.
-// The first zero is a single dip of an oscillating sum; the smoothed one is where the trend crosses. The paper's figure
-// quotes a bound without saying which; docs/theory.md compares. [T30], [T31]
+// The first distances >= 1 at which B is <= 0: of all pairs, of the band's digits only (low <= i < high, those whose
+// radix an extension changes), and of B averaged over the `window` distances m - window/2 … m + window/2 - 1 (those
+// >= 1). Empty: none up to `limit`. The first zero is a single dip of an oscillating sum; the smoothed one is where the
+// trend crosses. The paper's figure quotes a bound without saying which; docs/theory.md compares. [T30], [T31]
 struct BoundZeros {
   std::optional<std::int64_t> first_zero;
   std::optional<std::int64_t> band_first_zero;

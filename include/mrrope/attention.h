@@ -3,7 +3,7 @@
 // What the pairs of the band add to attention scores, by distance: the paper's figure 6, for any model and text.
 //
 //   Result<std::vector<LayerVectors>> vectors = context.read_vectors(tokens, layers);   // one short text
-//   AttentionCurve c = attention_by_distance(*vectors, plan.groups[0], {20, 45}, distances, {});
+//   AttentionCurve c = attention_by_distance(*vectors, plan.groups[0], 20, 45, distances, {});
 //
 // A score is a sum over pairs of Re(q_i conj(k_i) e^(i theta_i d)) a^2 / sqrt(D). Only its phase knows the distance d,
 // so queries and keys of a short text, combined at random and set d apart, meet the angles of a text of any length:

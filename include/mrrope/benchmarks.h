@@ -3,8 +3,8 @@
 // Runs long-context tasks (mrrope/tasks.h): in process under any number of plans, or on servers.
 //
 //   BenchmarkOptions options{.tasks = {find_task("niah")}, .lengths = {8192, 16384}, .samples = 20};
-//   measure_answers(model, context, texts, plans, options, run);      // into a RunFolder; what is there is not
-//   repeated score_table(run.records());                                       // mrrope/statistics.h
+//   measure_answers(model, context, texts, plans, options, run);      // into a RunFolder
+//   score_table(run.records());                                       // mrrope/statistics.h
 //
 // All plans get the same samples, so differences are paired. In process, prompts that begin alike are computed once as
 // far as they agree (never across plans: cached keys are rotated), and the answers are those of separate runs.
@@ -63,7 +63,8 @@ Result<BenchmarkCost> measure_answers(const LlamaModel& model, LlamaContext& con
                                       std::span<const Candidate> candidates, const BenchmarkOptions& options,
                                       RunFolder& run, const Control& control = {});
 
-// How servers' tokens are counted: by their /tokenize, else by an estimate from one request whose usage they tell.
+// How servers' tokens are counted: by their /tokenize, else by an estimate from bytes and digits, whose prices come
+// from two requests whose usage they tell.
 struct ServedCount {
   TokenCount count;
   bool exact = true;

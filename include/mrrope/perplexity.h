@@ -4,8 +4,8 @@
 //
 //   std::vector<Document> texts = *load_documents(model, {"texts/*"}, 32768);
 //   PplOptions options{.lengths = {8192, 16384, 32768}};
-//   measure_ppl(model, context, texts, plans, options, run);          // into a RunFolder; what is there is not
-//   repeated ppl_table(run.records());
+//   measure_ppl(model, context, texts, plans, options, run);          // into a RunFolder
+//   ppl_table(run.records());                                         // mrrope/statistics.h
 //
 // Attention is causal and a plan's table does not depend on the length, so -ln p of token i is the same in every text
 // that begins alike: one pass over the longest prefix gives the whole curve (docs/evaluation.md; methods whose table

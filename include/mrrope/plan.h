@@ -5,7 +5,7 @@
 //   Result<RopeSpec> spec = parse_spec("dim=128,base=10000,ctx=4096");
 //   Result<Plan> plan = make_plan(*spec, 65536, MrRopePro{});
 //   plan->groups[0].inv_freq;          // 64 angular speeds, ready for any engine
-//   std::string file = to_json(*plan); // the plan file all other commands accept
+//   std::string file = to_json(*plan); // a plan file: docs/plan-file.md
 //
 // A plan is a value: the same spec, target and method give the same plan, byte for byte in JSON, on every machine with
 // the same math library (and within 1e-12 on any other). Everything else in mrrope produces or consumes plans.

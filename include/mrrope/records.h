@@ -8,7 +8,8 @@
 //   Result<RunFolder> run = RunFolder::open("run", info);    // makes it, or continues it
 //   if (!run->find(key)) run->append(record);                // a killed process loses at most the item in flight
 //
-// A record is known by its key: a hash of everything that decides its value (model, plan, text, settings, protocol).
+// A record is known by its key: a hash of everything that decides its value (model, plan, text, settings, protocol, and
+// mrrope's version).
 // Asking for the same again costs nothing, asking for more adds to the folder.
 #pragma once
 
@@ -54,7 +55,8 @@ struct Record {
   std::int64_t kl_tokens = 0;
   double kl = 0;
 
-  // What was really computed, read back from the engine: angular speeds of the first group of layers, and its scale.
+  // What was really computed, read back from the engine: angular speeds of the layers that reach farthest (of a model
+  // with sliding layers: of the others), and their scale.
   std::vector<double> inv_freq;
   double attention_scale = 1;
   double seconds = 0;  // of the pass or the request; not part of any result
@@ -104,15 +106,15 @@ struct RunInfo {
 std::string to_json(const RunInfo& info);
 Result<RunInfo> run_info_from_json(std::string_view text);
 
-// Numbers that were measured in different ways do not belong into one table. What of the settings that both have
-// differs: "cache-type-k f16, not q8_0"; empty: nothing.
+// Numbers that were measured in different ways do not belong into one table. What differs of the engine and of the
+// settings that both have: "cache-type-k f16, not q8_0", "llama.cpp 0.5.0, not llama.cpp 0.6.0"; empty: nothing.
 std::string different_setting(const RunInfo& run, const RunInfo& other);
 
 class RunFolder {
  public:
   // Makes the folder, or continues one of the same task, model and settings. Errors: a folder of others, or one that
   // another process is writing; a record that is damaged anywhere but in the last line. A damaged last line (a process
-  // was killed, a disk was full) is taken away; its item is simply missing.
+  // was killed, a disk was full) is taken away; its item is simply missing, and was_torn() says so.
   static Result<RunFolder> open(const std::string& path, const RunInfo& info);
   // To look at; nothing is changed on disk, a damaged last line is ignored.
   static Result<RunFolder> read(const std::string& path);
@@ -121,6 +123,7 @@ class RunFolder {
   [[nodiscard]] const std::vector<Record>& records() const noexcept { return records_; }
   [[nodiscard]] const Record* find(std::string_view key) const;
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] bool was_torn() const noexcept { return torn_; }
 
   // On disk when it returns. After an error (a full disk, a score that is not a number) the file holds what it held
   // before.
@@ -142,6 +145,7 @@ class RunFolder {
   std::vector<Record> records_;
   std::map<std::string, std::size_t, std::less<>> by_key_;
   std::uint64_t good_bytes_ = 0;  // of records.jsonl: up to the last complete line
+  bool torn_ = false;             // there was more
   std::unique_ptr<Log> log_;
 };
 

@@ -2,13 +2,13 @@
 //
 // From records to statements: perplexities and scores with their uncertainty, and paired differences between plans.
 //
-//   std::vector<PplRow> table = ppl_table(run.records());                 // method x factor x length
-//   Comparison c = compare_ppl(run.records(), "mrrope-pro", "yarn", 32768);  // on the same documents
-//   c.verdict();                                                          // "1.8 ± 0.6 % lower"
+//   std::vector<PplRow> table = ppl_table(run.records());                         // method x factor x length
+//   Comparison c = compare_ppl(run.records(), "mrrope-pro", 4, "yarn", 4, 32768);  // on the same documents
+//   c.verdict();                                                                  // "1.8 ± 0.6 % lower"
 //
-//   std::vector<ScoreRow> scores = score_table(run.records());            // task x method x factor x length
+//   std::vector<ScoreRow> scores = score_table(run.records());                    // task x method x factor x length
 //   ScoreComparison s = compare_scores(run.records(), "mrrope-pro", 4, "yarn", 4, "niah_single_2", 32768);
-//   s.verdict();                                                          // "+12.0 ± 4.1 points"
+//   s.verdict();                                                                  // "+12.0 ± 4.1 points"
 //
 // PPL(L) = exp of the mean over documents of a document's mean -ln p over its first L tokens: the protocol of YaRN and
 // MrRoPE (docs/evaluation.md). Texts differ far more than methods do, so differences are taken per document first.

@@ -20,6 +20,9 @@ using eval::SampleSlot;
 // Samples that stand in memory together: 128 MiB of tokens.
 constexpr std::int64_t kGroupTokens = std::int64_t{1} << 25;
 
+// " (" before the letter of an option, at most.
+constexpr std::int64_t kBracketTokens = 2;
+
 // A sample as the model reads it.
 struct Prompt {
   SampleSlot slot;
@@ -117,7 +120,7 @@ class Benchmark {
 
   Result<Prompt> make(const SampleSlot& slot) const {
     Prompt prompt{.slot = slot, .keys = {}, .sample = {}, .record = {}, .tokens = {}};
-    prompt.slot.request.frame_tokens = encoder_.frame_tokens();
+    prompt.slot.request.frame_tokens = encoder_.frame_tokens() + (by_letter(*slot.task) ? kBracketTokens : 0);
     Result<Sample> sample = make_sample(*slot.task, texts_, prompt.slot.request, count_);
     if (!sample) return sample.error();
     Result<std::vector<Token>> tokens =
@@ -201,9 +204,8 @@ class Benchmark {
     record.factor = candidate.factor;
     record.answer->new_tokens = std::ssize(reply.tokens);
     record.answer->finish = reply.cut ? "length" : "stop";
-    if (const std::vector<Rotation> rotations = context_.rotation(); !rotations.empty()) {
-      record.answer->rotation = rotation_hash(rotations.front().inv_freq, rotations.front().attention_scale);
-    }
+    const Rotation rotation = eval::reaching_rotation(context_);
+    record.answer->rotation = rotation_hash(rotation.inv_freq, rotation.attention_scale);
     eval::score_into(task, prompt.sample, std::move(text), record);
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     cost_.prompt_tokens += std::ssize(tokens);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "mrrope/version.h"
@@ -83,6 +84,13 @@ std::optional<Error> apply(LlamaContext& context, const Candidate& candidate) {
   return std::nullopt;
 }
 
+Rotation reaching_rotation(const LlamaContext& context) {
+  const std::vector<Rotation> rotations = context.rotation();
+  const auto slowest = [](const Rotation& a, const Rotation& b) { return a.inv_freq.back() < b.inv_freq.back(); };
+  const auto found = std::min_element(rotations.begin(), rotations.end(), slowest);
+  return found != rotations.end() ? *found : Rotation{};
+}
+
 std::optional<Error> run_passes(LlamaContext& context, std::span<const Document> documents,
                                 std::span<const Candidate> candidates, const Pass& pass, RunFolder& run,
                                 const Control& control) {
@@ -108,10 +116,9 @@ std::optional<Error> run_passes(LlamaContext& context, std::span<const Document>
       const auto start = std::chrono::steady_clock::now();
       if (auto error = pass.run(document, meter, record)) return error;
       record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      if (const std::vector<Rotation> rotations = context.rotation(); !rotations.empty()) {
-        record.inv_freq = rotations.front().inv_freq;
-        record.attention_scale = rotations.front().attention_scale;
-      }
+      Rotation rotation = reaching_rotation(context);
+      record.inv_freq = std::move(rotation.inv_freq);
+      record.attention_scale = rotation.attention_scale;
       if (auto broken = check_finite(record)) return broken;
       if (auto failed = run.append(record)) return failed;
     }

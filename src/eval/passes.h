@@ -37,6 +37,10 @@ std::string identity_of(const Candidate& candidate);
 // Makes the context rotate by it. Empties the cache.
 std::optional<Error> apply(LlamaContext& context, const Candidate& candidate);
 
+// What the layers that reach farthest did: those with the slowest pair. Layers that see a window only rotate faster,
+// and as in the file under every plan. Domain: something was decoded.
+Rotation reaching_rotation(const LlamaContext& context);
+
 // One kind of pass.
 struct Pass {
   std::string task;

@@ -31,6 +31,7 @@ std::optional<Error> RunFolder::load() {
   const Result<eval::RecordsEnd> end = eval::read_records(path_, keep);
   if (!end) return end.error();
   good_bytes_ = end->good_bytes;
+  torn_ = end->torn;
   return std::nullopt;
 }
 
@@ -76,6 +77,7 @@ Result<RunFolder> RunFolder::open(const std::string& path, const RunInfo& info) 
 }
 
 std::string different_setting(const RunInfo& run, const RunInfo& other) {
+  if (run.engine != other.engine) return fmt::format("{}, not {}", run.engine, other.engine);
   for (const auto& [flag, value] : run.settings) {
     const auto found = other.settings.find(flag);
     if (found != other.settings.end() && found->second != value) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 
 #include "eval/passes.h"
 #include "eval/samples.h"
@@ -15,6 +17,8 @@ namespace {
 constexpr std::int64_t kFrameTokens = 1, kChatFrameTokens = 64;
 // An estimate may be this much too low for some texts.
 constexpr double kEstimateSlack = 1.03;
+constexpr double kCountDeadline = 30;            // seconds; counting takes milliseconds
+constexpr std::size_t kCalibrationBytes = 8192;  // long enough that BOS does not matter
 
 // A sample to ask for, and the key of its record.
 struct Wanted {
@@ -28,19 +32,33 @@ struct InFlight {
   Record record;
 };
 
-}  // namespace
+// Prompts are made one after the other, so a server that does not answer would hold up all of them again and again: who
+// counted last is asked first.
+TokenCount count_by_whoever_answers(const ServerOptions& servers) {
+  return [servers, first = std::make_shared<std::size_t>(0)](std::string_view text) -> Result<std::int64_t> {
+    for (std::size_t tried = 1;; ++tried) {
+      ServerOptions one = servers;
+      one.urls = {servers.urls[*first]};
+      one.deadline_s = std::min(servers.deadline_s, kCountDeadline);
+      Result<std::int64_t> count = server_token_count(one, text);
+      if (count || tried == servers.urls.size()) return count;
+      *first = (*first + 1) % servers.urls.size();
+    }
+  };
+}
 
-Result<ServedCount> count_on_servers(const ServerOptions& servers) {
-  const Result<std::int64_t> counted = server_token_count(servers, "one two three");
-  if (counted) {
-    return ServedCount{[servers](std::string_view text) { return server_token_count(servers, text); }, true};
-  }
-  // Only where there is no such thing: one that is just busy or loading would be counted otherwise next time
-  if (counted.error().code != ErrorCode::unsupported) return counted.error();
-  // Prose of the kind prompts are made of, long enough that BOS does not matter
-  std::string text;
-  while (text.size() < 8192)
-    text += "The grass is green. The number of miles to Kirkwall is 4718203, they say; VAR ABX = 17. ";
+std::string repeated(std::string_view text) {
+  std::string out;
+  while (out.size() < kCalibrationBytes) out += text;
+  return out;
+}
+
+double digits_of(std::string_view text) {
+  return static_cast<double>(std::count_if(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }));
+}
+
+// What the servers say a prompt has; 0: they do not say.
+Result<std::int64_t> usage_of(const ServerOptions& servers, const std::string& text) {
   std::int64_t tokens = 0;
   auto error = run_requests(
       servers, 1, [&](std::size_t) -> Result<ServerRequest> { return ServerRequest{.prompt = text, .max_tokens = 1}; },
@@ -50,17 +68,50 @@ Result<ServedCount> count_on_servers(const ServerOptions& servers) {
         return std::nullopt;
       });
   if (error) return *error;
-  if (tokens <= 0) {
+  return tokens;
+}
+
+// Tokens of a text from its bytes and its digits, for a digit costs several times what a letter does: two prompts that
+// differ in their share of digits give both prices.
+Result<TokenCount> estimate_from_usage(const ServerOptions& servers) {
+  const std::string prose = repeated("The grass is green. It is 4718203 miles to Kirkwall, they say; VAR ABX = 17. ");
+  const std::string digits = repeated("\"3f2a8c01-96d4-4be7-8a15-07c9d2e4b6f8\": 83, 12, 5718203, ");
+  const Result<std::int64_t> of_prose = usage_of(servers, prose);
+  if (!of_prose) return of_prose.error();
+  const Result<std::int64_t> of_digits = usage_of(servers, digits);
+  if (!of_digits) return of_digits.error();
+  if (*of_prose <= 0 || *of_digits <= 0) {
     return Error{
         ErrorCode::unsupported,
         "the servers neither tokenise nor say how many tokens a prompt had; give -m model.gguf for its vocabulary",
         "--endpoint"};
   }
-  const double per_byte = kEstimateSlack * static_cast<double>(tokens) / static_cast<double>(text.size());
-  return ServedCount{[per_byte](std::string_view t) -> Result<std::int64_t> {
-                       return static_cast<std::int64_t>(std::ceil(per_byte * static_cast<double>(t.size())));
-                     },
-                     false};
+  // tokens / bytes = byte_price + digit_price * share
+  const auto per_byte = [](std::int64_t tokens, const std::string& text) {
+    return static_cast<double>(tokens) / static_cast<double>(text.size());
+  };
+  const auto share = [](const std::string& text) { return digits_of(text) / static_cast<double>(text.size()); };
+  const double slope = (per_byte(*of_digits, digits) - per_byte(*of_prose, prose)) / (share(digits) - share(prose));
+  const double digit_price = std::max(slope, 0.0);
+  const double byte_price = std::max(per_byte(*of_prose, prose) - digit_price * share(prose), 0.0);
+  return TokenCount([byte_price, digit_price](std::string_view text) -> Result<std::int64_t> {
+    const double tokens = byte_price * static_cast<double>(text.size()) + digit_price * digits_of(text);
+    return static_cast<std::int64_t>(std::ceil(kEstimateSlack * tokens));
+  });
+}
+
+}  // namespace
+
+Result<ServedCount> count_on_servers(const ServerOptions& servers) {
+  const Result<std::int64_t> counted = server_token_count(servers, "one two three");
+  if (counted) {
+    return ServedCount{count_by_whoever_answers(servers), true};
+  }
+  // Only where there is no such thing: one that is just busy or loading would be counted otherwise next time
+  if (counted.error().code != ErrorCode::unsupported) return counted.error();
+  Result<TokenCount> estimate = estimate_from_usage(servers);
+  if (!estimate) return estimate.error();
+  return ServedCount{*std::move(estimate), false};
 }
 
 Result<ServedCost> measure_served(const ServerOptions& servers, const std::string& label, const TaskTexts& texts,

@@ -196,7 +196,7 @@ void longrope(const Config& c, Reporter& out) {
   if (!same && !phi) {
     out.report("R116",
                "short and long factors differ: keys cached before the switch keep the other rotation, and engines "
-               "switch at six different moments",
+               "choose between the lists in seven different ways",
                "make the lists equal");
   }
   const bool scale = c.number(rope, "attention_factor").has_value();

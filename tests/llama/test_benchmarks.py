@@ -4,6 +4,7 @@
     $(tools/engine_env gguf) -m pytest -q tests/llama/test_benchmarks.py
 """
 import contextlib
+import http.server
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -18,6 +20,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import harness  # noqa: E402  pylint: disable=wrong-import-position
+import gguf  # noqa: E402  pylint: disable=wrong-import-position
 
 MRROPE = os.environ.get("MRROPE_BIN", str(harness.ROOT / "build" / "release" / "mrrope"))
 MODEL = harness.ROOT / "tests" / "models" / "tiny-512.gguf"
@@ -126,6 +129,67 @@ def test_answers_come_again_only_where_their_own_texts_change(tmp_path):
     assert len(records(tmp_path / "run")) == 3
 
 
+def test_the_suite_says_how_far_the_model_can_be_trusted():
+    report = json.loads(run("suite", "-t", 1, "-m", MODEL, "--methods", "none,mrrope-pro", "--factor", 4, "--lengths", "1k,2k", "--minutes",
+                            0.1, "--json").stdout)
+    assert report["task"] == "suite"
+    assert {r["task"] for r in report["results"]} == {"niah_single_1", "niah_single_2", "niah_multikey_1", "niah_multivalue", "vt"}
+    assert all(r["n"] >= 4 for r in report["results"])
+    assert {(e["method"], e["factor"]) for e in report["effective"]} == {("none", 1), ("mrrope-pro", 4)}
+    mean = {(m["method"], m["length"]): m["score"] for m in report["means"]}
+    assert mean["mrrope-pro", 2048] > mean["none", 2048]
+
+
+def test_the_suite_of_an_extended_file_counts_from_the_length_the_model_was_trained_for(tmp_path):
+    subprocess.run([MRROPE, "extend", MODEL, "--factor", "4", "-o", tmp_path / "x.gguf"], capture_output=True, check=True)
+    done = run("suite", "-m", tmp_path / "x.gguf", "--methods", "none", "--factor", 4, "--minutes", 0.1, status=2)
+    assert "there is room for 511" in done.stderr  # 512, 1024, 2048; not from 2048 on
+
+
+def with_template(path, template):
+    writer = gguf.GGUFReader(MODEL)
+    copy = gguf.GGUFWriter(path, "llama")
+    for field in writer.fields.values():
+        if field.name not in ("general.architecture", "tokenizer.chat_template") and not field.name.startswith("GGUF."):
+            copy.add_key_value(field.name, field.contents(), field.types[0], field.types[-1] if len(field.types) > 1 else None)
+    copy.add_chat_template(template)
+    for tensor in writer.tensors:
+        copy.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    copy.write_header_to_file()
+    copy.write_kv_data_to_file()
+    copy.write_tensors_to_file()
+    copy.close()
+    return path
+
+
+def test_a_template_that_llama_cpp_does_not_know_is_said_and_one_it_knows_is_used(tmp_path):
+    ask = ["niah", "--methods", "none", "--lengths", "512", "--depths", 1]
+    strange = with_template(tmp_path / "strange.gguf", "{{ whatever }}")
+    assert "does not know this file's chat template" in run(*ask, "-m", strange, "-o", tmp_path / "strange").stderr
+    assert "does not know" not in run(*ask, "-m", strange, "--chat-template", "none").stderr
+    chatml = with_template(tmp_path / "chatml.gguf", "<|im_start|>user\n{{ messages }}<|im_end|>")
+    assert "does not know" not in run(*ask, "-m", chatml, "-o", tmp_path / "chatml").stderr
+    plain, framed = (records(tmp_path / name)[0]["answer"]["prompt_tokens"] for name in ("strange", "chatml"))
+    assert plain <= 512 and framed <= 512
+    assert records(tmp_path / "strange")[0]["document_hash"] != records(tmp_path / "chatml")[0]["document_hash"]
+
+
+def test_an_item_is_answered_by_a_letter_or_in_words_and_left_out_where_it_does_not_fit(tmp_path):
+    items = [{"_id": str(i), "domain": "", "sub_domain": "", "difficulty": "easy", "length": "short", "question": "What is it?",
+              "choice_A": "red", "choice_B": "blue", "choice_C": "green", "choice_D": "grey", "answer": "B",
+              "context": "The sky is blue. " * 4 + "x" * 10 * i} for i in range(40)]
+    # The longest that fits, to the token, must not exceed its length when the model reads it
+    items += [{**item, "_id": f"{item['_id']}+", "context": item["context"] + "x" * (i % 10)} for i, item in enumerate(items * 10)]
+    (tmp_path / "data.json").write_text(json.dumps(items))
+    ask = ["longbench2", "-m", MODEL, "--methods", "none", "--lengths", 640, "--items", tmp_path / "data.json"]
+    done = run(*ask, "--samples", 440, "-o", tmp_path / "letters")
+    said = records(tmp_path / "letters")
+    assert 0 < len(said) < 440 and f"{440 - len(said)} of the items do not fit" in done.stderr
+    assert all(r["answer"]["text"] in (" (A)", " (B)", " (C)", " (D)") for r in said)
+    run(*ask, "--samples", 10, "--generate", "-o", tmp_path / "words")
+    assert len(records(tmp_path / "words")) == 10
+
+
 # ---- Servers ---------------------------------------------------------------------------------------------------------
 
 
@@ -136,9 +200,9 @@ def free_port():
 
 
 @contextlib.contextmanager
-def llama_server(*options):
+def llama_server(*options, model=MODEL):
     port = free_port()
-    command = [harness.llama_bin("llama-server"), "-m", MODEL, "--port", port, "-t", 1, "--no-warmup", *options]
+    command = [harness.llama_bin("llama-server"), "-m", model, "--port", port, "-t", 1, "--no-warmup", *options]
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             for _ in range(300):
@@ -153,6 +217,46 @@ def llama_server(*options):
             yield f"http://127.0.0.1:{port}", process
         finally:
             process.kill()
+
+
+class CountsOnly(http.server.BaseHTTPRequestHandler):
+    """Tells usage and tokenises for nobody. Four letters are a token, and every digit is one."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):  # pylint: disable=invalid-name
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path != "/v1/completions":
+            self.send_error(404)
+            return
+        digits = sum(c.isdigit() for c in body["prompt"])
+        tokens = 1 + digits + (len(body["prompt"]) - digits) // 4
+        answer = json.dumps({"choices": [{"text": " 1", "finish_reason": "stop"}],
+                             "usage": {"prompt_tokens": tokens, "completion_tokens": 1}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+
+@contextlib.contextmanager
+def counting_server():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), CountsOnly) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("group, task, answer", [("niah", "niah", 32), ("ruler", "niah_multikey_3", 128),
+                                                 ("infinitebench", "kv_retrieval", 64), ("infinitebench", "math_find", 16)])
+def test_lengths_are_kept_on_servers_that_do_not_tokenise(group, task, answer, tmp_path):
+    with counting_server() as url:
+        done = run(group, "--tasks", task, "--endpoint", url, "--model", "m", "--lengths", "4k", "--samples", 4, "-o", tmp_path / "run")
+    assert "estimated" in done.stderr and "longer than asked" not in done.stderr
+    for r in records(tmp_path / "run"):
+        assert 0.9 * 4096 <= r["answer"]["prompt_tokens"] + answer <= 4096
 
 
 def test_a_server_gives_the_answers_of_the_process(tmp_path):
@@ -175,17 +279,25 @@ def test_plans_served_under_names_of_their_own_are_compared(tmp_path):
     assert "points against one" in text and "other" in text and "paired over 3 samples" in text
 
 
-def test_a_server_that_dies_loses_nothing(tmp_path):
-    command = ["niah", "--lengths", "512", "--depths", 10, "--samples", 6]
-    with llama_server("-c", 1024, "-np", 1) as (one, process), llama_server("-c", 1024, "-np", 1) as (two, _):
-        with subprocess.Popen([MRROPE, "eval", *map(str, command), "--endpoint", f"{one},{two}", "--model", "tiny",
-                               "--concurrency", "2", "-o", str(tmp_path / "run"), "--json"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) as running:
-            time.sleep(1.5)
-            process.kill()
+def test_of_four_servers_one_dies_and_one_freezes_and_nothing_is_lost(tmp_path):
+    model = tmp_path / "longer.gguf"
+    subprocess.run([MRROPE, "extend", MODEL, "--factor", "4", "-o", model], capture_output=True, check=True)
+    command = ["niah", "--lengths", "1k", "--depths", 10, "--samples", 6, "--model", "tiny-mrrope-pro", "--concurrency", 2, "--deadline", 10]
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(llama_server("-c", 1024, "-np", 1, model=model)) for _ in range(4)]
+        urls = ",".join(url for url, _ in servers)
+        with subprocess.Popen([MRROPE, "eval", *map(str, command), "--endpoint", urls, "-o", str(tmp_path / "run"), "--json"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+            log = tmp_path / "run" / "records.jsonl"
+            while not log.exists() or log.read_bytes().count(b"\n") < 8:
+                assert running.poll() is None
+                time.sleep(0.05)
+            servers[0][1].kill()
+            servers[1][1].send_signal(signal.SIGSTOP)
             out, error = running.communicate(timeout=300)
         assert running.returncode == 0, error
     assert json.loads(out)["results"][0]["n"] == 60
+    assert json.loads(out)["results"][0]["score"] > 0.9  # the file as it was: 0.8 (docs/results/tiny-512-needles.md)
     assert len({r["key"] for r in records(tmp_path / "run")}) == len(records(tmp_path / "run")) == 60
 
 

@@ -65,12 +65,14 @@ def tokens(count):
 
 @pytest.mark.parametrize("method", ["none", "yarn", "mrrope-pro"])
 def test_perplexity_is_that_of_an_independent_implementation(method, exact, reference):
-    found = evaluate("--factor", 16, "--methods", method, "--lengths", "256,1k", "-fa", "off", "-ctk", "f32", "-ctv", "f32", model=exact)
+    lengths = [*range(2, 258), 1024]  # every token of the first 256 is the difference of two sums
+    found = evaluate("--factor", 16, "--methods", method, "--lengths", ",".join(map(str, lengths)), "-fa", "off", "-ctk", "f32", "-ctv",
+                     "f32", model=exact)
     inv_freq, scale = (None, 1.0) if method == "none" else table(method)
     nll = reference.nll(tokens(1024), inv_freq, scale)
-    for length in (256, 1024):
-        expected = nll[: length - 1].mean()
-        assert math.log(found[method, length]["ppl"]) == pytest.approx(expected, rel=1e-4)
+    sums = np.array([math.log(found[method, n]["ppl"]) * (n - 1) for n in lengths])
+    assert np.diff(sums[:256], prepend=0) == pytest.approx(nll[:256], rel=1e-4, abs=1e-4)
+    assert sums[-1] / 1023 == pytest.approx(nll[:1023].mean(), rel=1e-4)
     assert found[method, 1024]["predicted"] == 1023
 
 
@@ -110,6 +112,17 @@ def test_extended_file_and_plan_give_the_same_number(tmp_path):
     baked = evaluate("--factor", 1, "--methods", "none", "--lengths", "2k", model=tmp_path / "x.gguf")["none", 2048]
     injected = evaluate("--factor", 16, "--methods", "mrrope-uni", "--lengths", "2k")["mrrope-uni", 2048]
     assert baked["ppl"] == injected["ppl"]
+
+
+def test_a_record_tells_what_the_layers_did_that_see_the_whole_text(tmp_path):
+    """Of Gemma 3, five layers of six see a window and rotate as in the file under every plan; the first is one of them."""
+    model = harness.tiny_models()["gemma3"]
+    evaluate("--factor", 4, "--methods", "none,mrrope-pro", "--lengths", "128", "-o", tmp_path / "run", model=model)
+    found = {r["method"]: r for r in map(json.loads, (tmp_path / "run" / "records.jsonl").read_text().splitlines())}
+    plan = json.loads(subprocess.run([MRROPE, "plan", model, "--factor", "4", "--method", "mrrope-pro", "--json"], capture_output=True,
+                                     text=True, check=True).stdout)
+    assert found["mrrope-pro"]["inv_freq"] == pytest.approx(plan["inv_freq"], rel=1e-6)
+    assert found["none"]["inv_freq"][-1] > 2 * found["mrrope-pro"]["inv_freq"][-1]
 
 
 def test_short_prompts_pay_nothing_without_a_plan_and_something_with_one():
@@ -175,6 +188,8 @@ def test_a_damaged_last_line_is_measured_again(tmp_path):
     whole = results(tmp_path / "run")
     records = tmp_path / "run" / "records.jsonl"
     records.write_bytes(records.read_bytes()[:-40])
+    again = subprocess.run(command(tmp_path / "run"), capture_output=True, text=True, check=True)
+    assert "records.jsonl was damaged; it is measured again" in again.stderr
     assert results(tmp_path / "run") == whole
 
 
