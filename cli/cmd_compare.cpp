@@ -101,8 +101,8 @@ int run_compare(const CompareOptions& options) {
     fmt::print("{}", base::write_json(json));
     return 0;
   }
-  fmt::print("{}* 1 lies outside the 95 % interval; paired over {} document{}{}\n\n{}", table.text(), documents,
-             documents == 1 ? "" : "s",
+  fmt::print("{}* a difference; ± half of the 95 % interval, paired over {} document{}{}\n\n{}", table.text(),
+             documents, documents == 1 ? "" : "s",
              documents == 1 ? " and its stretches of 256 tokens: a verdict about this text only" : "", sentences);
   fmt::print("{}", loss_chart(records, *info));
   return 0;

@@ -3,13 +3,16 @@
 // mrrope eval: what the plans are worth on the user's own model and text.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/eval.h"
+#include "cli/input.h"
 #include "mrrope/units.h"
 
 namespace mrrope::cli {
@@ -94,6 +97,17 @@ int run_ppl(const PplCommand& options, const std::vector<std::string>& command) 
                    }});
 }
 
+// One tensor of positions serves all layers: the probe would move those that never reach far, too, also without a plan.
+std::optional<Error> refuse_windows(const std::string& model) {
+  const Result<ModelFile> file = read_model(model);
+  if (!file) return file.error();
+  const Result<RopeSpec> spec = rope_spec(*file);
+  if (!spec) return Error{spec.error().code, to_string(spec.error()), model};
+  const auto whole = [](const LayerGroup& group) { return group.extended; };
+  if (std::all_of(spec->groups.begin(), spec->groups.end(), whole)) return std::nullopt;
+  return Error{ErrorCode::unsupported, "some of its layers see a window only; measure with eval ppl", model};
+}
+
 int run_gap(const GapCommand& options, const std::vector<std::string>& command) {
   GapOptions gap{.gaps = {}, .segments = options.segments, .windows = options.windows};
   const Result<std::vector<std::int64_t>> gaps = parse_lengths(options.gaps, "--gaps");
@@ -102,6 +116,7 @@ int run_gap(const GapCommand& options, const std::vector<std::string>& command) 
   const Result<std::int64_t> tokens = parse_context(options.tokens);
   if (!tokens) return fail({tokens.error().code, to_string(tokens.error()), "--tokens"});
   gap.tokens = *tokens;
+  if (const auto error = refuse_windows(options.eval.model)) return fail(*error);
   EvalOptions eval = options.eval;
   eval.settings["window"] = fmt::format("{} tokens, {} segments, {} per text", gap.tokens, gap.segments, gap.windows);
   return run_task(eval, command,

@@ -72,7 +72,10 @@ std::string mean_table(const Scope& scope, const std::vector<MeanScoreRow>& mean
     cells.push_back(reach.sure > 0 ? format_context(reach.sure) : "-");
     table.add(cells);
   }
-  return table.text() + (partial ? "? lacks tasks that others have; no mean of the same thing\n" : "");
+  return fmt::format(
+      "{}{}Percent right ± standard error. Effective: the longest length above RULER's\n"
+      "85.6 %; surely: with its 95 % lower bound\n",
+      table.text(), partial ? "? lacks tasks that others have; no mean of the same thing\n" : "");
 }
 
 Json to_json(const PlanName& plan, const ScoreComparison& c) {
@@ -126,8 +129,8 @@ int print_score_comparison(const CompareOptions& options, const std::vector<Reco
     fmt::print("{}", base::write_json(json));
     return 0;
   }
-  fmt::print("{}\n{}* a difference; paired over {} sample{}, 95 % intervals\n", mean_table(scope, means), table.text(),
-             samples, samples == 1 ? "" : "s");
+  fmt::print("{}\n{}* a difference; ± half of the 95 % interval, paired over {} sample{}\n", mean_table(scope, means),
+             table.text(), samples, samples == 1 ? "" : "s");
   fmt::print("{}", needle_chart(records, info));
   return 0;
 }

@@ -125,6 +125,14 @@ def test_a_record_tells_what_the_layers_did_that_see_the_whole_text(tmp_path):
     assert found["none"]["inv_freq"][-1] > 2 * found["mrrope-pro"]["inv_freq"][-1]
 
 
+@pytest.mark.parametrize("methods", ["none", "mrrope-pro"])
+def test_the_gap_probe_refuses_models_whose_layers_see_a_window(methods, tmp_path):
+    got = subprocess.run([MRROPE, "eval", "gap", "-m", harness.tiny_models()["gemma3"], "-f", TEXT, "--factor", "4", "--methods", methods,
+                          "--gaps", "0,1k", "--tokens", "128", "-o", tmp_path / "run"], capture_output=True, text=True)
+    assert got.returncode != 0 and "measure with eval ppl" in got.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_short_prompts_pay_nothing_without_a_plan_and_something_with_one():
     found = evaluate("--factor", 16, "--methods", "none,mrrope-pro", "--lengths", 512, "--kl", 512)
     assert found["none", 512]["kl"] == pytest.approx(0, abs=1e-5)
