@@ -82,7 +82,7 @@ Result<std::vector<const Task*>> tasks_of(const BenchmarkCommand& command, const
                    "--tasks");
     }
     if (auto error = missing_texts(*task, texts)) return *error;
-    chosen.push_back(task);
+    if (std::find(chosen.begin(), chosen.end(), task) == chosen.end()) chosen.push_back(task);
   }
   return chosen;
 }
@@ -133,11 +133,14 @@ Result<BenchmarkOptions> options_of(const BenchmarkCommand& command, const TaskT
   Result<std::vector<const Task*>> chosen = tasks_of(command, texts);
   if (!chosen) return chosen.error();
   options.tasks = *std::move(chosen);
+  for (const Task* task : options.tasks) {
+    if (task->name == "niah_text" && options.depths > 0 && options.samples > 1) {
+      return usage("niah_text is one sentence: at one depth all its samples are the same prompt; ask for more --depths",
+                   "--samples");
+    }
+  }
   options.share_prefixes = !command.no_sharing;
   options.letters = !command.generate;
-  const bool of_file = std::any_of(options.tasks.begin(), options.tasks.end(),
-                                   [](const Task* task) { return task->needs == TaskNeeds::items; });
-  if (of_file) options.samples = std::min(options.samples, std::ssize(texts.items));
   if (!command.shard.empty()) {
     const std::vector<std::string_view> parts = base::split(command.shard, '/');
     const Result<double> i = parse_number(parts[0]);
@@ -150,12 +153,6 @@ Result<BenchmarkOptions> options_of(const BenchmarkCommand& command, const TaskT
     options.shards = static_cast<std::int64_t>(*n);
   }
   return options;
-}
-
-std::vector<std::string> names_of(const BenchmarkOptions& options) {
-  std::vector<std::string> names;
-  for (const Task* task : options.tasks) names.emplace_back(task->name);
-  return names;
 }
 
 void say_too_long(std::int64_t items) {
@@ -184,7 +181,7 @@ int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const Task
                cost->computed_tokens, cost->prompt_tokens);
   }
   if (cost->too_long > 0) say_too_long(cost->too_long);
-  return print_scores(eval, session->run, options.lengths, names_of(options));
+  return print_scores(eval, session->run.info(), records_of(session->run, cost->asked), options.lengths);
 }
 
 int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, const TaskTexts& texts,
@@ -201,6 +198,8 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
                         .concurrency = command.concurrency,
                         .deadline_s = command.deadline};
   if (const char* key = std::getenv("OPENAI_API_KEY")) servers.api_key = key;  // NOLINT(concurrency-mt-unsafe)
+  // Asks nothing: a password in a URL is refused before the command is recorded
+  if (const auto error = run_requests(servers, 0, nullptr, nullptr)) return fail(*error);
 
   std::optional<LlamaModel> vocabulary;
   TokenCount count;
@@ -214,8 +213,8 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
     count = token_counter(*vocabulary);
     counted = std::filesystem::path(eval.model).filename().string();
   } else {
-    Result<ServedCount> served = count_on_servers(servers);
-    if (!served) return fail(served.error());
+    Result<ServedCount> served = count_on_servers(servers, cancel_on_signals());
+    if (!served) return ended(served.error(), eval);
     if (!served->exact) {
       fmt::print(stderr, "the servers do not tokenise: lengths are estimated and checked by their usage figures\n");
     }
@@ -239,11 +238,16 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
     fmt::print(stderr, "{} of {} prompts were longer than asked, by the servers' count\n", cost->over_budget,
                cost->answered);
   }
-  const int status = print_scores(eval, run->folder, options.lengths, names_of(options));
+  if (cost->answered == 0 && cost->first_failure && cost->first_failure->where == "--lengths") {
+    return fail(*cost->first_failure);
+  }
+  RunInfo shown = run->folder.info();
+  shown.model = command.served_model;
+  const int status = print_scores(eval, shown, records_of(run->folder, cost->asked), options.lengths);
   if (cost->failed == 0) return status;
   return fail({ErrorCode::io,
                fmt::format("{} samples have no answer; the same command asks again. The first: {}", cost->failed,
-                           cost->first_failure),
+                           to_string(*cost->first_failure)),
                ""});
 }
 

@@ -54,8 +54,10 @@ Result<LlamaContext> ready_context(const BenchmarkCommand& command, const LlamaM
 int run_benchmark(const BenchmarkCommand& command, const std::vector<std::string>& words);
 
 base::Json score_json(const ScoreRow& row);
+// A folder may hold more than was asked for now: other texts, seeds and depths. What has one of the keys.
+std::vector<Record> records_of(const RunFolder& run, std::span<const std::string> keys);
 // {"schema": "mrrope.eval/1", …} or a table by task, method and length.
-int print_scores(const EvalOptions& options, const RunFolder& run, std::span<const std::int64_t> lengths,
-                 std::span<const std::string> tasks);
+int print_scores(const EvalOptions& options, const RunInfo& info, std::span<const Record> records,
+                 std::span<const std::int64_t> lengths);
 
 }  // namespace mrrope::cli

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/benchmark.h"
+#include "cli/commands.h"
 #include "cli/run_charts.h"
 #include "cli/table.h"
 #include "mrrope/statistics.h"
@@ -15,21 +16,27 @@ namespace mrrope::cli {
 using base::Json;
 
 base::Json score_json(const ScoreRow& row) {
-  return Json{{"task", row.task},     {"method", row.method},     {"factor", row.factor},
-              {"length", row.length}, {"score", row.score},       {"stderr", row.stderr_score},
-              {"n", row.samples},     {"cut_by_budget", row.cut}, {"empty", row.empty}};
+  return Json{{"task", row.task},     {"method", row.method},
+              {"factor", row.factor}, {"length", row.length},
+              {"score", row.score},   {"stderr", row.samples > 1 ? Json(row.stderr_score) : Json(nullptr)},
+              {"n", row.samples},     {"cut_by_budget", row.cut},
+              {"empty", row.empty}};
 }
 
-int print_scores(const EvalOptions& options, const RunFolder& run, std::span<const std::int64_t> lengths,
-                 std::span<const std::string> tasks) {
-  std::vector<ScoreRow> rows = score_table(run.records());
-  const auto asked = [&](const ScoreRow& row) {
-    return std::find(lengths.begin(), lengths.end(), row.length) != lengths.end() &&
-           std::find(tasks.begin(), tasks.end(), row.task) != tasks.end();
-  };
-  std::erase_if(rows, [&](const ScoreRow& row) { return !asked(row); });
+std::vector<Record> records_of(const RunFolder& run, std::span<const std::string> keys) {
+  std::vector<Record> records;
+  for (const std::string& key : keys) {
+    if (const Record* record = run.find(key)) records.push_back(*record);
+  }
+  return records;
+}
+
+int print_scores(const EvalOptions& options, const RunInfo& info, std::span<const Record> records,
+                 std::span<const std::int64_t> lengths) {
+  const std::vector<ScoreRow> rows = score_table(records);
+  if (rows.empty()) return fail({ErrorCode::invalid_argument, "nothing fits; nothing was measured", "--lengths"});
   if (options.json) {
-    Json json = report_head(run.info());
+    Json json = report_head(info);
     for (const ScoreRow& row : rows) json["results"].push_back(score_json(row));
     fmt::print("{}", base::write_json(json));
     return 0;
@@ -52,21 +59,15 @@ int print_scores(const EvalOptions& options, const RunFolder& run, std::span<con
       const auto row = std::find_if(rows.begin(), rows.end(), [&](const ScoreRow& r) {
         return r.task == line->task && r.method == line->method && r.factor == line->factor && r.length == length;
       });
-      cells.push_back(row == rows.end() ? "-"
-                                        : fmt::format("{:.1f} ± {:.1f}", 100 * row->score, 100 * row->stderr_score));
+      cells.push_back(row == rows.end()   ? "-"
+                      : row->samples == 1 ? fmt::format("{:.1f}", 100 * row->score)
+                                          : fmt::format("{:.1f} ± {:.1f}", 100 * row->score, 100 * row->stderr_score));
       if (row != rows.end()) n = std::max(n, row->samples);
     }
     table.add(cells);
   }
   fmt::print("{}Percent right ± standard error by length; up to {} samples each\n", table.text(), n);
-  std::vector<Record> shown;  // a folder may hold more than was asked for now
-  for (const Record& r : run.records()) {
-    if (r.answer && std::find(tasks.begin(), tasks.end(), r.task) != tasks.end() &&
-        std::find(lengths.begin(), lengths.end(), r.answer->length) != lengths.end()) {
-      shown.push_back(r);
-    }
-  }
-  fmt::print("{}", needle_chart(shown, run.info()));
+  fmt::print("{}", needle_chart(records, info));
   print_next(options);
   return 0;
 }

@@ -86,12 +86,13 @@ int run_compare(const CompareOptions& options) {
       } else if (c.documents > 0 && length == lengths.front()) {
         found = fmt::format("{} at {}", c.verdict(), format_context(length));
       }
+      const auto known = [&c](double value) { return c.documents > 0 ? Json(value) : Json(nullptr); };
       json["comparisons"].push_back(Json{{"plan", plan.text()},
                                          {"length", length},
                                          {"documents", c.documents},
-                                         {"ratio", c.ratio},
-                                         {"low", c.ratio_low},
-                                         {"high", c.ratio_high},
+                                         {"ratio", known(c.ratio)},
+                                         {"low", known(c.ratio_low)},
+                                         {"high", known(c.ratio_high)},
                                          {"differs", c.differs}});
     }
     table.add(cells);

@@ -58,12 +58,12 @@ Result<double> seconds_per_round(const Session& session, LlamaContext& context, 
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-int print_suite(const EvalOptions& options, const RunFolder& run, std::span<const Candidate> candidates,
-                std::span<const std::int64_t> lengths) {
-  const std::vector<ScoreRow> scores = score_table(run.records());
+int print_suite(const EvalOptions& options, const RunInfo& info, std::span<const Record> records,
+                std::span<const Candidate> candidates, std::span<const std::int64_t> lengths) {
+  const std::vector<ScoreRow> scores = score_table(records);
   const std::vector<MeanScoreRow> means = mean_scores(scores);
   if (options.json) {
-    Json json{{"schema", "mrrope.eval/1"}, {"task", "suite"},        {"model", run.info().model},
+    Json json{{"schema", "mrrope.eval/1"}, {"task", "suite"},        {"model", info.model},
               {"results", Json::array()},  {"means", Json::array()}, {"effective", Json::array()}};
     for (const ScoreRow& r : scores) json["results"].push_back(score_json(r));
     for (const MeanScoreRow& r : means) {
@@ -141,7 +141,8 @@ int run_suite(const SuiteCommand& suite, const std::vector<std::string>& words) 
   const Result<BenchmarkCost> cost = measure_answers(session->model, *context, prepared->texts, *candidates, options,
                                                      session->run, make_control(session->run));
   if (!cost) return ended(cost.error(), command.eval);
-  return print_suite(command.eval, session->run, *candidates, options.lengths);
+  return print_suite(command.eval, session->run.info(), records_of(session->run, cost->asked), *candidates,
+                     options.lengths);
 }
 
 }  // namespace

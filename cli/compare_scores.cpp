@@ -79,8 +79,15 @@ std::string mean_table(const Scope& scope, const std::vector<MeanScoreRow>& mean
 }
 
 Json to_json(const PlanName& plan, const ScoreComparison& c) {
-  return Json{{"plan", plan.text()},        {"task", c.task}, {"length", c.length}, {"samples", c.samples},
-              {"difference", c.difference}, {"low", c.low},   {"high", c.high},     {"p_value", c.p_value},
+  const auto known = [&c](double value) { return c.samples > 0 ? Json(value) : Json(nullptr); };
+  return Json{{"plan", plan.text()},
+              {"task", c.task},
+              {"length", c.length},
+              {"samples", c.samples},
+              {"difference", known(c.difference)},
+              {"low", known(c.low)},
+              {"high", known(c.high)},
+              {"p_value", known(c.p_value)},
               {"differs", c.differs}};
 }
 

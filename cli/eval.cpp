@@ -217,12 +217,16 @@ Result<Session> start_session(const EvalOptions& options, const std::string& tas
   return Session{*std::move(model), std::move(run->folder), std::move(run->temporary)};
 }
 
-Control make_control(const RunFolder& run) {
+const std::atomic<bool>* cancel_on_signals() {
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   (void)::sigaction(SIGINT, &action, nullptr);
   (void)::sigaction(SIGTERM, &action, nullptr);
-  Control control{.progress = nullptr, .cancel = &interrupted};
+  return &interrupted;
+}
+
+Control make_control(const RunFolder& run) {
+  Control control{.progress = nullptr, .cancel = cancel_on_signals()};
   if (::isatty(STDERR_FILENO) == 0) return control;
   const auto start = std::chrono::steady_clock::now();
   control.progress = [start, &run, best = BestSoFar(), seen = std::size_t{0}](const Progress& p) mutable {

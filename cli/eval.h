@@ -63,6 +63,8 @@ Result<Session> start_session(const EvalOptions& options, const std::string& tas
 
 // Ctrl-C asks the measurement to stop; a second one ends the process. A line on a terminal shows how far it is; without
 // a terminal there is none. Domain: the run lives as long as the measurement.
+// Becomes true on Ctrl-C or SIGTERM, from the first call on.
+const std::atomic<bool>* cancel_on_signals();
 Control make_control(const RunFolder& run);
 // The exit status of a measurement that ended with an error: 130 if it was interrupted.
 int ended(const Error& error, const EvalOptions& options);

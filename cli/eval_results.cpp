@@ -35,7 +35,10 @@ Json to_json(const PplRow& row) {
             {"length", row.length},       {"ppl", row.ppl},
             {"stderr", row.stderr_ppl},   {"documents", row.documents},
             {"predicted", row.predicted}, {"last_2k_ppl", row.last_ppl}};
-  if (row.kl >= 0) json["kl"] = row.kl;
+  if (row.kl >= 0) {
+    json["kl"] = row.kl;
+    json["kl_tokens"] = row.kl_tokens;
+  }
   return json;
 }
 

@@ -10,7 +10,9 @@
 // far as they agree (never across plans: cached keys are rotated), and the answers are those of separate runs.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,6 +57,7 @@ struct BenchmarkCost {
   std::int64_t prompt_tokens = 0;    // of all prompts answered now
   std::int64_t computed_tokens = 0;  // of them, after sharing
   std::int64_t too_long = 0;         // items of a file that fit no answer into the length, left out
+  std::vector<std::string> asked;    // keys of the records that were asked for: measured now, or there before
 };
 
 // Errors: a task whose texts are missing, a length the task does not fit, what the engine says.
@@ -69,15 +72,16 @@ struct ServedCount {
   TokenCount count;
   bool exact = true;
 };
-Result<ServedCount> count_on_servers(const ServerOptions& servers);
+Result<ServedCount> count_on_servers(const ServerOptions& servers, const std::atomic<bool>* cancel = nullptr);
 
 // The same on servers, whose plan is what they were started with: `label` stands as the method in the records. `count`
 // counts tokens as their model does. Samples that fail for good are left out of the run and counted.
 struct ServedCost {
   std::int64_t answered = 0, failed = 0;
-  std::int64_t over_budget = 0;  // answered, but longer than asked by the servers' own count
-  std::int64_t too_long = 0;     // items of a file that do not fit the length, left out
-  std::string first_failure = {};
+  std::int64_t over_budget = 0;         // answered, but longer than asked by the servers' own count
+  std::int64_t too_long = 0;            // items of a file that do not fit the length, left out
+  std::vector<std::string> asked = {};  // as of BenchmarkCost
+  std::optional<Error> first_failure = {};
 };
 Result<ServedCost> measure_served(const ServerOptions& servers, const std::string& label, const TaskTexts& texts,
                                   const TokenCount& count, const BenchmarkOptions& options, RunFolder& run,

@@ -68,6 +68,7 @@ struct Record {
     std::int64_t length = 0;         // the budget of tokens that was asked for
     std::int64_t index = 0;          // of the sample
     double depth = -1;               // of its (first) needle, 0 … 1 of the prompt's tokens; negative: none
+    double asked_depth = -1;         // of the text around it, as asked for; negative: was not
     std::int64_t prompt_tokens = 0;  // really sent, with BOS and template
     std::int64_t new_tokens = 0;
     std::string text;    // what the model said
@@ -94,13 +95,15 @@ struct RunInfo {
   std::string model_hash;    // content_hash() of the file
   std::string architecture;  // "llama"
   std::int64_t context_trained = 0;
-  std::string engine;                                // "llama.cpp 0.5.0"
+  std::string engine;                                // "llama.cpp 0.5.0", "/v1/completions"
   std::string version = {};                          // of mrrope
   std::string machine = {};                          // processor and cores
   std::string started = {};                          // UTC, ISO 8601
   std::map<std::string, std::string> settings = {};  // that change a number, by flag: {"cache-type-k": "f16"}
   std::vector<std::string> command = {};
 
+  // On servers: each plan is a model of its own, and `model` only the first of them.
+  [[nodiscard]] bool served() const { return engine.starts_with('/'); }
   bool operator==(const RunInfo&) const = default;
 };
 std::string to_json(const RunInfo& info);

@@ -64,8 +64,9 @@ struct ServerAnswer {
 };
 
 // Asks requests 0 … n-1, in this order where nothing fails. make(i) is called when there is a place for it, so that the
-// prompts of a million samples never stand in memory together; an Error of make(i) is the answer of i. done(i, answer)
-// is called once for every i, in the order in which answers arrive.
+// prompts of a million samples never stand in memory together; an Error of make(i) is the answer of i, except io (who
+// counts its tokens is away), after which it is called again, and cancelled. done(i, answer) is called once for every
+// i, in the order in which answers arrive.
 //
 // An attempt that fails in a way that may pass (no connection, deadline, HTTP 408, 429 and 5xx, redirects, anything
 // that is not the JSON it should be) is repeated, on another server if one is there, after pauses that double and are
@@ -75,7 +76,7 @@ struct ServerAnswer {
 //
 // Returns an Error, with requests unanswered, if
 //   - a server answers 401, 403 or 404: key, URL or model are wrong, and stay so (invalid_argument);
-//   - no server has been reached at all, or none has answered for patience_s (io);
+//   - no server has been reached at all, or none has answered for patience_s, or make has failed for as long (io);
 //   - done returns one: that one;
 //   - *cancel becomes true (cancelled): within a fraction of a second, connections are closed;
 //   - options are out of range (invalid_argument).

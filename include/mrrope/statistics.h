@@ -58,6 +58,7 @@ struct PplRow {
   double last_ppl = 0;
   // KL(unextended || this) per token over the short prefix; negative: not measured.
   double kl = -1;
+  std::int64_t kl_tokens = 0;  // of all documents
 };
 // Rows in the order of the records: by method, factor, length. A document that was measured twice counts once. Records
 // of gap runs give rows too; length is the gap.

@@ -89,7 +89,7 @@ class Benchmark {
   std::optional<Error> measure() {
     for (const Task* task : options_.tasks) {
       texts_hash_ = eval::hash_of(*task, texts_);
-      const std::vector<SampleSlot> slots = eval::slots_of(options_, *task);
+      const std::vector<SampleSlot> slots = eval::slots_of(options_, *task, texts_.items.size());
       for (std::size_t at = 0; at < slots.size();) {
         std::int64_t tokens = 0;
         std::size_t end = at;
@@ -107,10 +107,11 @@ class Benchmark {
 
  private:
   // What the records of a sample are called, by candidate; empty where the run has it.
-  [[nodiscard]] std::vector<std::string> missing_keys(const SampleSlot& slot) const {
+  [[nodiscard]] std::vector<std::string> missing_keys(const SampleSlot& slot) {
     std::vector<std::string> keys;
     for (const std::string& plan : plans_) {
       std::string key = eval::answer_key(run_.info(), plan, texts_hash_, options_, slot);
+      cost_.asked.push_back(key);
       keys.push_back(run_.find(key) == nullptr ? std::move(key) : "");
     }
     return keys;

@@ -7,7 +7,10 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <limits>
+#include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "base/file.h"
@@ -72,6 +75,7 @@ std::string file_time(std::chrono::system_clock::time_point time) {
 }
 
 std::string model_name(const RunInfo& info, const PlanResults& plan) {
+  if (info.served()) return plan.method;
   return plan.method == "none" ? info.model + "-none"
                                : fmt::format("{}-{}-x{:g}", info.model, plan.method, plan.factor);
 }
@@ -87,7 +91,10 @@ T& find_or_add(std::vector<T>& list, T fresh, Is is) {
 
 std::vector<PlanResults> results_of(std::span<const Record> records) {
   std::vector<PlanResults> plans;
+  std::set<std::tuple<std::string_view, std::string_view, double, std::int64_t, std::string_view>> seen;
   for (const Record& r : records) {
+    // A prompt that was asked twice counts once, in the table as in the samples
+    if (r.answer && !seen.emplace(r.task, r.method, r.factor, r.answer->length, r.document_hash).second) continue;
     PlanResults& plan = find_or_add(plans, {.method = r.method, .factor = r.factor, .tasks = {}},
                                     [&](const PlanResults& p) { return p.method == r.method && p.factor == r.factor; });
     find_or_add(plan.tasks, {.name = r.task, .answers = r.answer.has_value(), .metrics = {}, .records = {}},
@@ -146,7 +153,11 @@ std::vector<Metric> group_metrics(const PlanResults& plan, std::span<const MeanS
   std::vector<Metric> metrics;
   for (const MeanScoreRow& m : means) {
     if (m.method != plan.method || m.factor != plan.factor || m.tasks != plan.tasks.size()) continue;
-    metrics.push_back({m.length, m.score, m.stderr_score, 2});
+    std::size_t fewest = std::numeric_limits<std::size_t>::max();
+    for (const TaskResults& task : plan.tasks) {
+      for (const Metric& t : task.metrics) fewest = t.length == m.length ? std::min(fewest, t.samples) : fewest;
+    }
+    metrics.push_back({m.length, m.score, m.stderr_score, fewest});
   }
   return metrics;
 }
@@ -192,21 +203,23 @@ Json results_json(const RunInfo& info, const PlanResults& plan, std::span<const 
     json["n-shot"][info.task] = 0;
     for (const Metric& m : metrics) json["higher_is_better"][info.task][std::to_string(m.length)] = true;
   }
-  json["config"] = {
-      {"model", info.engine},
-      {"model_args", {{"pretrained", info.model}, {"rope_method", plan.method}, {"rope_scale", plan.factor}}},
-      {"batch_size", nullptr},
-      {"batch_sizes", Json::array()},
-      {"device", nullptr},
-      {"use_cache", nullptr},
-      {"limit", nullptr},
-      {"bootstrap_iters", 0},
-      {"gen_kwargs", nullptr},
-      {"mrrope",
-       {{"version", version},
-        {"model_hash", info.model_hash},
-        {"settings", info.settings},
-        {"command", info.command}}}};
+  json["config"] = {{"model", info.engine},
+                    {"model_args",
+                     {{"pretrained", info.served() ? plan.method : info.model},
+                      {"rope_method", plan.method},
+                      {"rope_scale", plan.factor}}},
+                    {"batch_size", nullptr},
+                    {"batch_sizes", Json::array()},
+                    {"device", nullptr},
+                    {"use_cache", nullptr},
+                    {"limit", nullptr},
+                    {"bootstrap_iters", 0},
+                    {"gen_kwargs", nullptr},
+                    {"mrrope",
+                     {{"version", version},
+                      {"model_hash", info.model_hash},
+                      {"settings", info.settings},
+                      {"command", info.command}}}};
   json["git_hash"] = nullptr;
   json["date"] = unix_time;
   json["pretty_env_info"] = info.machine;

@@ -100,6 +100,9 @@ Result<RunInfo> common_info(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     const Result<RunInfo> info = eval::read_run_info(input);
     if (!info) return info.error();
+    if (!base::identity_of(input + "/records.jsonl")) {
+      return Error{ErrorCode::io, "its records are missing", input + "/records.jsonl"};
+    }
     if (!common) common = *info;
     if (info->task != common->task || info->model_hash != common->model_hash) {
       return Error{ErrorCode::inconsistent,

@@ -50,6 +50,7 @@ Json to_json(const Record::Answer& a) {
             {"finish", a.finish},
             {"references", a.references},
             {"score", a.score}};
+  if (a.asked_depth >= 0) json["asked_depth"] = a.asked_depth;
   if (!a.others.empty()) json["others"] = a.others;
   if (!a.rotation.empty()) json["rotation"] = a.rotation;
   return json;
@@ -60,6 +61,7 @@ Record::Answer read_answer(ObjectReader in) {
   a.length = in.integer("length", 0, kMost);
   a.index = in.integer("index", 0, kMost);
   a.depth = in.number("depth");
+  if (in.has("asked_depth")) a.asked_depth = in.number("asked_depth");
   a.prompt_tokens = in.integer("prompt_tokens", 0, kMost);
   a.new_tokens = in.integer("new_tokens", 0, kMost);
   a.text = in.text("text");

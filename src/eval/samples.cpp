@@ -3,19 +3,36 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "mrrope/version.h"
 
 namespace mrrope::eval {
 
-std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& task) {
+namespace {
+
+// Where the samples of a task and length begin; others begin elsewhere, so that few samples fill all shards.
+std::int64_t first_shard(const Task& task, std::int64_t length, std::int64_t shards) {
+  auto place = static_cast<std::uint64_t>(length);
+  for (const char c : task.name) place = place * 31 + static_cast<unsigned char>(c);
+  return static_cast<std::int64_t>(place % static_cast<std::uint64_t>(shards));
+}
+
+}  // namespace
+
+// What a sample is and whose does not depend on how many are asked for: more of them take up what is there.
+std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& task, std::size_t items) {
+  const std::int64_t samples =
+      task.needs == TaskNeeds::items ? std::min(options.samples, static_cast<std::int64_t>(items)) : options.samples;
   std::vector<SampleSlot> slots;
   const int depths = std::max(options.depths, 1);
-  std::int64_t ordinal = 0;
   for (const std::int64_t length : options.lengths) {
+    const std::int64_t first = first_shard(task, length, options.shards);
     for (int d = 0; d < depths; ++d) {
-      for (std::int64_t i = 0; i < options.samples; ++i, ++ordinal) {
-        if (ordinal % options.shards != options.shard) continue;
-        SampleSlot slot{&task, {.length = length, .seed = options.seed, .index = d * options.samples + i}};
+      for (std::int64_t i = 0; i < samples; ++i) {
+        const std::int64_t index = i * depths + d;
+        if ((first + index) % options.shards != options.shard) continue;
+        SampleSlot slot{&task, {.length = length, .seed = options.seed, .index = index}};
         if (options.depths > 0) slot.request.depth = depths > 1 ? static_cast<double>(d) / (depths - 1) : 0.5;
         slots.push_back(slot);
       }
@@ -41,7 +58,7 @@ std::string hash_of(const Task& task, const TaskTexts& texts) {
     for (const std::string& text : list) add(text);
     all += fmt::format("{}\n", list.size());
   };
-  add_list(texts.words);
+  if (task.name == "cwe") add_list(texts.words);
   if (task.needs == TaskNeeds::haystack) add(texts.haystack);
   if (task.needs == TaskNeeds::questions) {
     add_list(texts.documents);
@@ -71,6 +88,7 @@ Record record_of(const Task& task, const Sample& sample) {
   answer.length = sample.request.length;
   answer.index = sample.request.index;
   answer.depth = sample.depth;
+  answer.asked_depth = sample.request.depth.value_or(-1);
   answer.references = sample.references;
   record.answer = std::move(answer);
   return record;

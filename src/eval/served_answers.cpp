@@ -34,14 +34,14 @@ struct InFlight {
 
 // Prompts are made one after the other, so a server that does not answer would hold up all of them again and again: who
 // counted last is asked first.
-TokenCount count_by_whoever_answers(const ServerOptions& servers) {
-  return [servers, first = std::make_shared<std::size_t>(0)](std::string_view text) -> Result<std::int64_t> {
+TokenCount count_by_whoever_answers(const ServerOptions& servers, const std::atomic<bool>* cancel) {
+  return [servers, cancel, first = std::make_shared<std::size_t>(0)](std::string_view text) -> Result<std::int64_t> {
     for (std::size_t tried = 1;; ++tried) {
       ServerOptions one = servers;
       one.urls = {servers.urls[*first]};
       one.deadline_s = std::min(servers.deadline_s, kCountDeadline);
-      Result<std::int64_t> count = server_token_count(one, text);
-      if (count || tried == servers.urls.size()) return count;
+      Result<std::int64_t> count = server_token_count(one, text, cancel);
+      if (count || count.error().code == ErrorCode::cancelled || tried == servers.urls.size()) return count;
       *first = (*first + 1) % servers.urls.size();
     }
   };
@@ -58,7 +58,7 @@ double digits_of(std::string_view text) {
 }
 
 // What the servers say a prompt has; 0: they do not say.
-Result<std::int64_t> usage_of(const ServerOptions& servers, const std::string& text) {
+Result<std::int64_t> usage_of(const ServerOptions& servers, const std::string& text, const std::atomic<bool>* cancel) {
   std::int64_t tokens = 0;
   auto error = run_requests(
       servers, 1, [&](std::size_t) -> Result<ServerRequest> { return ServerRequest{.prompt = text, .max_tokens = 1}; },
@@ -66,19 +66,20 @@ Result<std::int64_t> usage_of(const ServerOptions& servers, const std::string& t
         if (!answer) return answer.error();
         tokens = answer->prompt_tokens;
         return std::nullopt;
-      });
+      },
+      cancel);
   if (error) return *error;
   return tokens;
 }
 
 // Tokens of a text from its bytes and its digits, for a digit costs several times what a letter does: two prompts that
 // differ in their share of digits give both prices.
-Result<TokenCount> estimate_from_usage(const ServerOptions& servers) {
+Result<TokenCount> estimate_from_usage(const ServerOptions& servers, const std::atomic<bool>* cancel) {
   const std::string prose = repeated("The grass is green. It is 4718203 miles to Kirkwall, they say; VAR ABX = 17. ");
   const std::string digits = repeated("\"3f2a8c01-96d4-4be7-8a15-07c9d2e4b6f8\": 83, 12, 5718203, ");
-  const Result<std::int64_t> of_prose = usage_of(servers, prose);
+  const Result<std::int64_t> of_prose = usage_of(servers, prose, cancel);
   if (!of_prose) return of_prose.error();
-  const Result<std::int64_t> of_digits = usage_of(servers, digits);
+  const Result<std::int64_t> of_digits = usage_of(servers, digits, cancel);
   if (!of_digits) return of_digits.error();
   if (*of_prose <= 0 || *of_digits <= 0) {
     return Error{
@@ -100,16 +101,29 @@ Result<TokenCount> estimate_from_usage(const ServerOptions& servers) {
   });
 }
 
+// Takes away what comes after the first line that is not empty; true if there was more.
+bool cut_after_line(std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  const std::size_t end = begin == std::string::npos ? begin : text.find('\n', begin);
+  if (end == std::string::npos) return false;
+  text.resize(end + 1);
+  return true;
+}
+
 }  // namespace
 
-Result<ServedCount> count_on_servers(const ServerOptions& servers) {
-  const Result<std::int64_t> counted = server_token_count(servers, "one two three");
-  if (counted) {
-    return ServedCount{count_by_whoever_answers(servers), true};
+Result<ServedCount> count_on_servers(const ServerOptions& servers, const std::atomic<bool>* cancel) {
+  const std::string text = "one two three";
+  Result<std::int64_t> counted = server_token_count(servers, text, cancel);
+  if (!counted && counted.error().code == ErrorCode::io) {
+    // A request waits for servers that still load, and knows when to give up
+    if (const Result<std::int64_t> usage = usage_of(servers, text, cancel); !usage) return usage.error();
+    counted = server_token_count(servers, text, cancel);
   }
+  if (counted) return ServedCount{count_by_whoever_answers(servers, cancel), true};
   // Only where there is no such thing: one that is just busy or loading would be counted otherwise next time
   if (counted.error().code != ErrorCode::unsupported) return counted.error();
-  Result<TokenCount> estimate = estimate_from_usage(servers);
+  Result<TokenCount> estimate = estimate_from_usage(servers, cancel);
   if (!estimate) return estimate.error();
   return ServedCount{*std::move(estimate), false};
 }
@@ -119,11 +133,13 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
                                   const Control& control) {
   eval::Meter meter(control, 0, 0);
   const std::int64_t frame_tokens = servers.chat ? kChatFrameTokens : kFrameTokens;
+  ServedCost cost;
   std::vector<Wanted> wanted;
   for (const Task* task : options.tasks) {
     const std::string texts_hash = eval::hash_of(*task, texts);
-    for (eval::SampleSlot slot : eval::slots_of(options, *task)) {
+    for (eval::SampleSlot slot : eval::slots_of(options, *task, texts.items.size())) {
       std::string key = eval::answer_key(run.info(), label + "\n" + servers.model, texts_hash, options, slot);
+      cost.asked.push_back(key);
       if (run.find(key) != nullptr) continue;
       meter.expect(slot.request.length);
       slot.request.frame_tokens = frame_tokens;
@@ -131,7 +147,6 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
     }
   }
 
-  ServedCost cost;
   std::map<std::size_t, InFlight> in_flight;
   const auto make = [&](std::size_t i) -> Result<ServerRequest> {
     const eval::SampleSlot& slot = wanted[i].slot;
@@ -139,7 +154,6 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
     if (!sample) return sample.error();
     ServerRequest request{
         .prompt = sample->prompt, .answer_prefix = sample->answer_prefix, .max_tokens = sample->max_new_tokens};
-    if (slot.task->stops_at_newline && !servers.chat) request.stop = {"\n"};
     InFlight item{{}, eval::record_of(*slot.task, *sample)};
     sample->prompt.clear();
     sample->prompt.shrink_to_fit();
@@ -156,7 +170,7 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
       if (slot.task->needs == TaskNeeds::items && answer.error().where == "--lengths") {
         ++cost.too_long;
       } else if (cost.failed++ == 0) {
-        cost.first_failure = to_string(answer.error());
+        cost.first_failure = answer.error();
       }
       return std::nullopt;
     }
@@ -166,8 +180,11 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
     record.answer->prompt_tokens = answer->prompt_tokens;
     record.answer->new_tokens = answer->new_tokens;
     record.answer->finish = answer->finish;
+    std::string text = answer->text;
+    // A stop at "\n" would end answers that begin with one; people's first words in a chat may be no answer
+    if (slot.task->stops_at_newline && !servers.chat && cut_after_line(text)) record.answer->finish = "stop";
     record.seconds = answer->seconds;
-    eval::score_into(*slot.task, item.sample, answer->text, record);
+    eval::score_into(*slot.task, item.sample, std::move(text), record);
     ++cost.answered;
     if (answer->prompt_tokens + item.sample.max_new_tokens > slot.request.length) ++cost.over_budget;
     meter.start(fmt::format("{} at {}", slot.task->name, slot.request.length));

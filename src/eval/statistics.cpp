@@ -64,7 +64,7 @@ struct Measured {
   const Record::Point* point = nullptr;
 };
 
-// Each document once, as it was measured first; where one was measured again with KL, that one.
+// Each document once, as it was measured first; where KL was asked for, as it was last.
 std::vector<Measured> measured(std::span<const Record> records, std::string_view method, double factor,
                                std::int64_t length) {
   std::vector<Measured> documents;
@@ -75,7 +75,7 @@ std::vector<Measured> measured(std::span<const Record> records, std::string_view
     if (p == nullptr) continue;
     const auto [place, is_new] = places.emplace(r.document_hash, documents.size());
     if (is_new) documents.push_back({&r, p});
-    else if (documents[place->second].record->kl_tokens == 0 && r.kl_tokens > 0) documents[place->second] = {&r, p};
+    else if (r.kl_tokens > 0) documents[place->second] = {&r, p};
   }
   return documents;
 }
@@ -168,6 +168,7 @@ std::vector<PplRow> ppl_table(std::span<const Record> records) {
       row.stderr_ppl = row.ppl * spread;
       row.last_ppl = last.size() == means.size() ? std::exp(estimate(last).mean) : row.ppl;
       if (kl_tokens > 0) row.kl = kl / kl_tokens;
+      row.kl_tokens = static_cast<std::int64_t>(kl_tokens);
       rows.push_back(row);
     }
   }

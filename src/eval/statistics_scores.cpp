@@ -188,6 +188,12 @@ ScoreComparison compare_scores(std::span<const ScorePair> pairs) {
                                                                           std::numeric_limits<double>::infinity()};
   out.low = interval.low;
   out.high = interval.high;
+  if (binary && differences.size() > 1 && differences.front() == differences.back()) {
+    // All alike: resampling knows of no other outcome. With 95 % confidence less than this share would be another
+    const double other = 100 * (1 - std::pow(0.05, 1 / static_cast<double>(differences.size())));
+    out.low = std::max(-100.0, out.difference - other);
+    out.high = std::min(100.0, out.difference + other);
+  }
   out.p_value = sign_test(std::min(out.a_better, out.b_better), std::max(out.a_better, out.b_better));
   const bool enough = binary ? out.p_value < 0.05 : out.a_better + out.b_better >= kFewestThatDiffer;
   out.differs = enough && (out.low > 0 || out.high < 0);

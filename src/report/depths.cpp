@@ -5,46 +5,35 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-
-#include "mrrope/units.h"
 
 namespace mrrope::report {
 
 namespace {
 
-constexpr double kMostDepths = 100;
-
-int asked_for(const RunInfo& run) {
-  for (std::size_t i = 0; i + 1 < run.command.size(); ++i) {
-    if (run.command[i] != "--depths") continue;
-    const Result<double> number = parse_number(run.command[i + 1]);
-    if (number && *number >= 2 && *number <= kMostDepths) return static_cast<int>(*number);
-  }
-  return 0;
-}
+constexpr std::size_t kMostDepths = 100;
 
 }  // namespace
 
-Depths::Depths(std::span<const RunInfo> runs) {
-  std::optional<int> common;
-  for (const RunInfo& run : runs) {
-    if (run.task == "ppl" || run.task == "gap") continue;
-    const int here = asked_for(run);
-    if (common && *common != here) return;
-    common = here;
+Depths::Depths(std::span<const Score> scores) {
+  for (const Score& s : scores) {
+    if (s.depth < 0) continue;
+    const auto place = std::lower_bound(asked_.begin(), asked_.end(), s.asked_depth);
+    if (place == asked_.end() || *place != s.asked_depth) asked_.insert(place, s.asked_depth);
+    if (s.asked_depth < 0 || asked_.size() > kMostDepths) {
+      asked_.clear();
+      return;
+    }
   }
-  steps_ = common.value_or(0);
 }
 
-int Depths::row(double depth) const noexcept {
-  const double place = steps_ > 1 ? std::round(depth * (steps_ - 1)) : std::floor(depth * 10);
-  return static_cast<int>(std::clamp(place, 0.0, static_cast<double>(count() - 1)));
+int Depths::row(const Score& needle) const noexcept {
+  if (asked_.empty()) return static_cast<int>(std::clamp(std::floor(needle.depth * 10), 0.0F, 9.0F));
+  return static_cast<int>(std::lower_bound(asked_.begin(), asked_.end(), needle.asked_depth) - asked_.begin());
 }
 
 std::string Depths::name(int row) const {
-  return steps_ > 1 ? fmt::format("{:.0f} %", 100.0 * row / (steps_ - 1))
-                    : fmt::format("{}-{} %", 10 * row, 10 * row + 10);
+  return asked_.empty() ? fmt::format("{}-{} %", 10 * row, 10 * row + 10)
+                        : fmt::format("{:.3g} %", 100 * asked_[static_cast<std::size_t>(row)]);
 }
 
 }  // namespace mrrope::report

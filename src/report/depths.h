@@ -5,23 +5,25 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
-#include "mrrope/records.h"
+#include "report/runs.h"
 
 namespace mrrope::report {
 
 class Depths {
  public:
-  // What `--depths` of the runs' commands says; tenths where they differ or do not say it.
-  explicit Depths(std::span<const RunInfo> runs);
+  // The depths that were asked for; tenths where some needles, or more than a hundred, have none.
+  explicit Depths(std::span<const Score> scores);
 
-  [[nodiscard]] int count() const noexcept { return steps_ > 1 ? steps_ : 10; }
-  // The row of a needle: the nearest depth that was asked for. Needles stand between sentences, a little beside it.
-  [[nodiscard]] int row(double depth) const noexcept;
+  [[nodiscard]] int count() const noexcept { return asked_.empty() ? 10 : static_cast<int>(asked_.size()); }
+  // The row of a needle: what was asked for, if that is what rows are. It stands between sentences, and before the
+  // question, a little beside it.
+  [[nodiscard]] int row(const Score& needle) const noexcept;
   [[nodiscard]] std::string name(int row) const;  // "50 %", "40-50 %"
 
  private:
-  int steps_ = 0;  // 0: tenths
+  std::vector<float> asked_;  // ascending; empty: tenths
 };
 
 }  // namespace mrrope::report

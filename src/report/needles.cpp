@@ -13,9 +13,7 @@ const NeedleGrid::Cell* NeedleGrid::at(std::size_t plan, std::int64_t length, in
 }
 
 std::vector<NeedleGrid> needle_grids(const Runs& runs) {
-  std::vector<RunInfo> infos;
-  for (const RunSource& source : runs.sources) infos.push_back(source.info);
-  const Depths depths(infos);
+  const Depths depths(runs.scores);
   std::vector<std::uint16_t> tasks;  // with needles, in the order of the records
   for (const Score& s : runs.scores) {
     if (s.depth >= 0 && std::find(tasks.begin(), tasks.end(), s.task) == tasks.end()) tasks.push_back(s.task);
@@ -34,7 +32,7 @@ std::vector<NeedleGrid> needle_grids(const Runs& runs) {
     if (s.depth < 0) continue;
     const auto task = std::find(tasks.begin(), tasks.end(), s.task) - tasks.begin();
     NeedleGrid& grid = grids[together ? 0 : static_cast<std::size_t>(task)];
-    NeedleGrid::Cell& cell = grid.cells[{s.plan, s.length, depths.row(s.depth)}];
+    NeedleGrid::Cell& cell = grid.cells[{s.plan, s.length, depths.row(s)}];
     cell.sum += s.score;
     ++cell.samples;
     if (std::find(grid.lengths.begin(), grid.lengths.end(), s.length) == grid.lengths.end()) {

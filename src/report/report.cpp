@@ -31,8 +31,13 @@ std::vector<std::string> facts_of(const Runs& runs, const std::vector<PlanName>&
 
 std::string title_of(const Runs& runs) {
   std::vector<std::string> models;  // served plans have names of their own
+  const auto add = [&models](const std::string& name) {
+    if (std::find(models.begin(), models.end(), name) == models.end()) models.push_back(name);
+  };
   for (const RunSource& source : runs.sources) {
-    if (std::find(models.begin(), models.end(), source.info.model) == models.end()) models.push_back(source.info.model);
+    if (!source.info.served()) add(source.info.model);
+    else
+      for (const PlanName& plan : runs.scored_plans) add(plan.method);
   }
   if (!models.empty()) return fmt::format("{}", fmt::join(models, ", "));
   const Plan& plan = runs.plans.front();

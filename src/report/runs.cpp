@@ -115,6 +115,7 @@ std::optional<Error> add_record(Runs& runs, Record record) {
                          .length = answer.length,
                          .score = answer.score,
                          .depth = static_cast<float>(answer.depth),
+                         .asked_depth = static_cast<float>(answer.asked_depth),
                          .task = static_cast<std::uint16_t>(task),
                          .plan = static_cast<std::uint16_t>(plan),
                          .cut = answer.finish == "length",

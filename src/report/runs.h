@@ -17,13 +17,14 @@
 
 namespace mrrope::report {
 
-// An answer without its text. 40 bytes; there may be a million.
+// An answer without its text. 48 bytes; there may be a million.
 struct Score {
   std::uint64_t sample =
       0;  // hash of the prompt's hash: two of a million are mistaken for each other once in 10^7 runs
   std::int64_t length = 0;
   double score = 0;
   float depth = -1;        // of the (first) needle, 0 … 1; negative: none
+  float asked_depth = -1;  // negative: none was asked for
   std::uint16_t task = 0;  // in Runs::tasks
   std::uint16_t plan = 0;  // in Runs::scored_plans
   bool cut = false;        // the budget of tokens ended it

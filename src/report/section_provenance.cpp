@@ -32,7 +32,7 @@ Figure run_table(const Runs& runs) {
     if (any) figure.table.rows.push_back(std::move(cells));
   };
   line("task", [](const RunSource& s) { return s.info.task; });
-  line("model", [](const RunSource& s) { return s.info.model; });
+  line("model", [](const RunSource& s) { return s.info.served() ? "" : s.info.model; });
   line("model hash (XXH3)", [](const RunSource& s) { return s.info.model_hash; });
   line("architecture", [](const RunSource& s) { return s.info.architecture; });
   line("trained length",

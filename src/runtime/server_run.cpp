@@ -111,6 +111,7 @@ class Run {
     if (reading.verdict != Verdict::answer) return failed(server, reading.error);
     server.health.back();
     server.trouble = {};
+    dark_since_.reset();
     if (std::exchange(server.reported, false) && options_.on_health) options_.on_health(server.url.given, "");
   }
 
@@ -174,9 +175,11 @@ class Run {
       waiting_.erase(found);
       return job;
     }
-    while (next_ < n_ && waiting_.size() + flights_.size() < places_ && !end_) {
+    while (next_ < n_ && now_ >= make_again_ && waiting_.size() + flights_.size() < places_ && !end_) {
+      const Result<ServerRequest> request = make_(next_);
+      if (!request && put_off(request.error())) return std::nullopt;
+      make_failures_ = 0;
       const std::size_t index = next_++;
-      const Result<ServerRequest> request = make_(index);
       Result<std::string> body =
           request ? runtime::request_body(options_, *request) : Result<std::string>(request.error());
       if (body) {
@@ -187,6 +190,17 @@ class Run {
       finish(index, std::move(body).error());
     }
     return std::nullopt;
+  }
+
+  // Whoever makes a request may need a server, too, to count its tokens; one that is away is waited for here as well.
+  bool put_off(const Error& error) {
+    if (error.code != ErrorCode::io && error.code != ErrorCode::cancelled) return false;
+    now_ = Clock::now();
+    if (make_failures_ == 0) make_failing_since_ = now_;
+    const bool too_long = std::chrono::duration<double>(now_ - make_failing_since_).count() >= options_.patience_s;
+    if (error.code == ErrorCode::cancelled || too_long) end_ = error;
+    make_again_ = now_ + runtime::pause(kFirstPause, make_failures_++, random_);
+    return true;
   }
 
   void start(std::size_t s, Job job) {
@@ -268,6 +282,8 @@ class Run {
   std::size_t answered_ = 0;  // calls of done
   std::optional<Error> end_;  // the run is over
   std::optional<Clock::time_point> dark_since_;
+  int make_failures_ = 0;  // in a row
+  Clock::time_point make_failing_since_ = {}, make_again_ = {};
   Clock::time_point now_ = Clock::now();
   std::minstd_rand random_{std::random_device{}()};
 };

@@ -47,14 +47,18 @@ Result<ServerUrl> parse_server_url(std::string_view text) {
   }
   if (start == std::string_view::npos) {
     // Not repeated where it may hold a password.
-    const bool secret = text.find('@') != std::string_view::npos;
+    const bool secret = text.find_first_of("@?") != std::string_view::npos;
     return refused(std::string(kExpected) + (secret ? "" : ", found \"" + std::string(text) + "\""));
   }
   const std::string_view authority = text.substr(start, text.find_first_of("/?#", start) - start);
   if (authority.find('@') != std::string_view::npos) {
     return refused("a user or password in a URL would be recorded with the answers; give a key instead");
   }
-  if (text.find_first_of("?#") != std::string_view::npos || !is_host_and_port(authority)) {
+  if (const std::size_t end = text.find_first_of("?#"); end != std::string_view::npos) {
+    // What follows may be a key
+    return refused(std::string(kExpected) + ", found more after \"" + std::string(text.substr(0, end)) + "\"");
+  }
+  if (!is_host_and_port(authority)) {
     return refused(std::string(kExpected) + ", found \"" + std::string(text) + "\"");
   }
   std::string_view root = text;

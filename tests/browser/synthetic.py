@@ -51,6 +51,7 @@ def needle_records(samples=6, depths=5, seed=2, task="niah", text="42", plans=tu
                 for method, factor in plans:
                     chance = {"none": 1.0 if length <= 512 else 0.1, "yarn": 0.7}.get(method, 0.95)
                     answer = {"length": length, "index": index, "depth": min(1.0, depth / (depths - 1) + 0.01 * rng.random()),
+                              "asked_depth": depth / (depths - 1),
                               "prompt_tokens": length - 30, "new_tokens": 8, "text": text, "finish": "stop", "references": ["42"],
                               "score": float(luck < chance), "rotation": "00112233445566aa"}
                     yield {"schema": "mrrope.record/1", "key": f"{task} {length} {index} {method}", "task": task,

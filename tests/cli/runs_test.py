@@ -59,7 +59,7 @@ class Runs(unittest.TestCase):
         text = run("compare", self.merged)
         self.assertRegex(text, r"mean of 2 tasks +4k +8k +effective +surely")
         self.assertRegex(text, r"yarn x4 +100\.0 ± 0\.0 +50\.0 ± 5\.7 +4k +4k")
-        self.assertRegex(text, r"mrrope-pro x4 +\+0\.0 ± 0\.0 +\+50\.0 ± 1[01]\.\d \*")
+        self.assertRegex(text, r"mrrope-pro x4 +\+0\.0 ± 3\.7 +\+50\.0 ± 1[01]\.\d \*")
         self.assertIn("paired over 80 samples", text)
         self.assertIn("  niah_single_1", run("compare", self.merged, "--by-task"))
         data = json.loads(run("compare", self.merged, "--json"))
@@ -74,6 +74,10 @@ class Runs(unittest.TestCase):
         self.assertIn(f"the last line of {self.shards[1]} is damaged", text)
         again = json.loads(run("merge", self.merged, "-o", self.folder / "again", "--json"))
         self.assertEqual((again["records"], again["repeated"], again["torn"]), (320, 0, []))
+
+    def test_a_shard_without_its_records_is_not_taken_for_an_empty_one(self):
+        (self.shards[1] / "records.jsonl").unlink()
+        self.assertIn("its records are missing", run("merge", *self.shards, "-o", self.merged, status=1))
 
     def test_mistakes_are_said(self):
         other = write_shard(self.folder / "other", [0], model="bb")

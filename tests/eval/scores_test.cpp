@@ -210,12 +210,27 @@ TEST(Scores, WithoutATaskAllOfThemCount) {
   add(records, "t", "b", 4096, repeat(1, 10));
   EXPECT_EQ(compare_scores(records, "a", 4, "b", 4, "", 4096).difference, 50);
   EXPECT_EQ(compare_scores(records, "a", 4, "b", 4, "", 4096).samples, 20U);
-  EXPECT_EQ(compare_scores(records, "a", 4, "b", 4, "s", 4096).verdict(), "+100.0 ± 0.0 points");
-  EXPECT_EQ(compare_scores(records, "a", 4, "b", 4, "t", 4096).verdict(), "no difference (+0.0 ± 0.0 points)");
+  EXPECT_EQ(compare_scores(records, "a", 4, "b", 4, "s", 4096).verdict(), "+100.0 ± 12.9 points");
+  EXPECT_EQ(compare_scores(records, "a", 4, "b", 4, "t", 4096).verdict(), "no difference (+0.0 ± 25.9 points)");
   EXPECT_EQ(compare_scores(records, "a", 4, "none", 1, "", 4096).verdict(), "nothing to compare");
 }
 
-// All five for a: an interval without width, and yet one time in sixteen that is chance.
+// Of 100 ties, up to 3 of 100 others may have been missed: 1 - 0.05^(1/100).
+TEST(Scores, ThatAreAllAlikeHaveAnInterval) {
+  std::vector<Record> records;
+  add(records, "t", "a", 4096, repeat(1, 100));
+  add(records, "t", "b", 4096, repeat(1, 100));
+  add(records, "t", "c", 4096, repeat(0, 100));
+  const ScoreComparison ties = compare_scores(records, "a", 4, "b", 4, "t", 4096);
+  EXPECT_NEAR(ties.high, 2.9513, 1e-4);
+  EXPECT_NEAR(ties.low, -2.9513, 1e-4);
+  const ScoreComparison all = compare_scores(records, "a", 4, "c", 4, "t", 4096);
+  EXPECT_EQ(all.high, 100);
+  EXPECT_NEAR(all.low, 100 - 2.9513, 1e-4);
+  EXPECT_TRUE(all.differs);
+}
+
+// All five for a, and yet one time in sixteen that is chance.
 TEST(Scores, FiveOfFiveIsNotADifference) {
   std::vector<Record> records;
   add(records, "t", "a", 4096, repeat(1, 5));

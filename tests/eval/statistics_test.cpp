@@ -131,6 +131,18 @@ TEST(Statistics, ADocumentThatWasMeasuredTwiceCountsOnce) {
 }
 
 // 2 nats to token 2560, then 5; 3000 - 2048 = 952 lies in the stretch that begins with token 768.
+TEST(Statistics, TheDivergenceIsThatOfTheLastRecordThatHasOne) {
+  std::vector<Record> records = {record("a", "x", {1, 2}), record("a", "x", {1, 2}), record("a", "x", {1, 2})};
+  records[0].kl_tokens = 64;
+  records[0].kl = 0.64;
+  records[1].kl_tokens = 512;
+  records[1].kl = 51.2;
+  const std::vector<PplRow> rows = ppl_table(records);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_DOUBLE_EQ(rows[0].kl, 0.1);
+  EXPECT_EQ(rows[0].kl_tokens, 512);
+}
+
 TEST(Statistics, TheLastStretchIsKnownAtLengthsThatEndNoStretch) {
   std::vector<double> means(12, 2.0);
   means[10] = means[11] = 5.0;

@@ -353,6 +353,12 @@ TEST(TasksAnswers, EachTaskIsScoredByItsOwnRule) {
   EXPECT_EQ(score("longbench2", {"B"}, " (B)."), 1);
   EXPECT_EQ(score("longbench2", {"B"}, " B"), 1);
   EXPECT_EQ(score("longbench2", {"B"}, " (C)"), 0);
+  // Servers that trim what they answer
+  EXPECT_EQ(score("longbench2", {"B"}, "(B)"), 1);
+  EXPECT_EQ(score("longbench2", {"B"}, "<think>\nhm\n</think>\n\n(B)"), 1);
+  EXPECT_EQ(score("code_debug", {"B", "load"}, "B. load"), 1);
+  EXPECT_EQ(score("code_debug", {"B", "load"}, "load"), 1);
+  EXPECT_EQ(score("code_debug", {"B", "load"}, "C. save"), 0);
   EXPECT_EQ(score("longbench2", {"B"}, ""), 0);
   EXPECT_EQ(score("niah", {}, "1234567"), 0) << "a sample without references";
 }

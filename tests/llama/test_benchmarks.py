@@ -277,6 +277,8 @@ def test_plans_served_under_names_of_their_own_are_compared(tmp_path):
             run("niah", "--lengths", "512", "--depths", 3, "--endpoint", url, "--model", name, "-o", tmp_path / "run")
     text = subprocess.run([MRROPE, "compare", tmp_path / "run", "--baseline", "one"], capture_output=True, text=True, check=True).stdout
     assert "points against one" in text and "other" in text and "paired over 3 samples" in text
+    subprocess.run([MRROPE, "export", tmp_path / "run", "--lm-eval", tmp_path / "lm"], capture_output=True, check=True)
+    assert {folder.name for folder in (tmp_path / "lm").iterdir()} == {"one", "other"}
 
 
 def test_of_four_servers_one_dies_and_one_freezes_and_nothing_is_lost(tmp_path):
@@ -299,6 +301,72 @@ def test_of_four_servers_one_dies_and_one_freezes_and_nothing_is_lost(tmp_path):
     assert json.loads(out)["results"][0]["n"] == 60
     assert json.loads(out)["results"][0]["score"] > 0.9  # the file as it was: 0.8 (docs/results/tiny-512-needles.md)
     assert len({r["key"] for r in records(tmp_path / "run")}) == len(records(tmp_path / "run")) == 60
+
+
+class Later(http.server.BaseHTTPRequestHandler):
+    """llama-server as it loads its model: 503, to everything. Counts letters."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        self.do_POST()
+
+    def do_POST(self):  # pylint: disable=invalid-name
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "{}")
+        loading = time.monotonic() < self.server.ready
+        answer = {"tokens": list(body.get("content", "")), "data": [{"id": "m"}],
+                  "choices": [{"text": self.server.says, "finish_reason": "stop"}],
+                  "usage": {"prompt_tokens": len(body.get("prompt", "")), "completion_tokens": 1}}
+        text = json.dumps({"error": {"message": "Loading model"}} if loading else answer).encode()
+        self.send_response(503 if loading else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+
+@contextlib.contextmanager
+def stub(handler, **state):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        vars(server).update(state)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_a_server_that_still_loads_is_waited_for_though_it_counts_the_tokens():
+    with stub(Later, ready=time.monotonic() + 3, says=" 1") as url:
+        rows = results("niah", "--endpoint", url, "--model", "m", "--lengths", "1k", "--depths", 3)
+    assert rows[0]["n"] == 3
+
+
+def test_an_answer_that_begins_with_a_line_break_is_read():
+    with stub(Later, ready=0, says="\n\n1234567\nThe end") as url:
+        done = run("niah", "--endpoint", url, "--model", "m", "--lengths", "1k", "--depths", 2, "--json")
+    assert json.loads(done.stdout)["results"][0]["empty"] == 0
+
+
+def test_a_password_in_a_url_is_neither_recorded_nor_repeated(tmp_path):
+    for url in ("http://bob:hunter2@127.0.0.1:9", "http://127.0.0.1:9/v1?api_key=hunter2"):
+        done = run("niah", "-m", MODEL, "--endpoint", url, "--model", "m", "--lengths", "1k", "-o", tmp_path / "run", status=1)
+        assert "hunter2" not in done.stderr
+        assert not (tmp_path / "run").exists()
+
+
+def test_what_is_printed_is_what_was_asked_for(tmp_path):
+    command = ["ruler", "-m", MODEL, "--methods", "none", "--tasks", "niah_single_1", "--lengths", "512", "-o", tmp_path / "run"]
+    run(*command, "--samples", 4, "--seed", 1)
+    assert results(*command, "--samples", 2)[0]["n"] == 2
+    assert len(records(tmp_path / "run")) == 6
+
+
+def test_of_a_file_whose_items_do_not_fit_nothing_is_measured(tmp_path):
+    item = {"_id": "1", "domain": "d", "sub_domain": "s", "difficulty": "easy", "length": "short", "question": "Which?", "choice_A": "a",
+            "choice_B": "b", "choice_C": "c", "choice_D": "d", "answer": "A", "context": "word " * 2000}
+    (tmp_path / "data.json").write_text(json.dumps([item]))
+    done = run("longbench2", "-m", MODEL, "--methods", "none", "--items", tmp_path / "data.json", "--lengths", "1k", status=2)
+    assert "nothing was measured" in done.stderr
 
 
 def test_a_key_is_in_no_record(tmp_path, monkeypatch):

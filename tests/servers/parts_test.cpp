@@ -36,7 +36,8 @@ TEST(ServerUrls, AreRefusedIfNoServerCanBeMeant) {
 }
 
 TEST(ServerUrls, WithAPasswordAreRefusedWithoutRepeatingIt) {
-  for (const char* text : {"http://me:hunter2@host", "me:hunter2@host", "ftp://me:hunter2@host/"}) {
+  for (const char* text : {"http://me:hunter2@host", "me:hunter2@host", "ftp://me:hunter2@host/",
+                           "http://host/v1?api_key=hunter2", "host?api_key=hunter2"}) {
     const auto url = parse_server_url(text);
     ASSERT_FALSE(url) << text;
     EXPECT_EQ(to_string(url.error()).find("hunter2"), std::string::npos) << text;

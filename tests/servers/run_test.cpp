@@ -183,7 +183,7 @@ TEST(Requests, ThatCannotBeMadeAreAnsweredWithTheReason) {
   const auto error = run_requests(
       {.urls = {server.url()}}, 3,
       [&](std::size_t i) -> Result<ServerRequest> {
-        if (i == 1) return Error{ErrorCode::io, "no such sample", "samples"};
+        if (i == 1) return Error{ErrorCode::unsupported, "no such sample", "samples"};
         return ServerRequest{.prompt = i == 2 ? "\xff" : "fine"};
       },
       [&](std::size_t i, const Result<ServerAnswer>& answer) -> std::optional<Error> {
@@ -194,6 +194,50 @@ TEST(Requests, ThatCannotBeMadeAreAnsweredWithTheReason) {
   const std::map<std::size_t, std::string> expected = {
       {0, ""}, {1, "samples: no such sample"}, {2, "prompt: the text of the request is not UTF-8"}};
   EXPECT_EQ(problems, expected);
+}
+
+// Who counts the tokens of a prompt may be a server that still loads.
+TEST(Requests, ThatCannotBeMadeYetAreMadeLater) {
+  StubServer server(honest());
+  int calls = 0;
+  std::vector<std::size_t> answered;
+  const auto error = run_requests(
+      {.urls = {server.url()}, .concurrency = 2}, 5,
+      [&](std::size_t i) -> Result<ServerRequest> {
+        if (++calls == 3 || calls == 4) return Error{ErrorCode::io, "HTTP 503: loading", "http://counter"};
+        return ServerRequest{.prompt = "sample " + std::to_string(i)};
+      },
+      [&](std::size_t i, const Result<ServerAnswer>& answer) -> std::optional<Error> {
+        if (answer) answered.push_back(i);
+        return std::nullopt;
+      });
+  EXPECT_FALSE(error);
+  std::sort(answered.begin(), answered.end());
+  EXPECT_EQ(answered, (std::vector<std::size_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(Requests, ThatCannotBeMadeForTooLongEndTheRun) {
+  StubServer server(honest());
+  const auto error = run_requests(
+      {.urls = {server.url()}, .patience_s = 0.5}, 5,
+      [](std::size_t) -> Result<ServerRequest> {
+        return Error{ErrorCode::io, "HTTP 503: loading", "http://counter"};
+      },
+      [](std::size_t, const Result<ServerAnswer>&) -> std::optional<Error> { return std::nullopt; });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(to_string(*error), "http://counter: HTTP 503: loading");
+}
+
+TEST(Requests, ThatAreCancelledWhileTheyAreMadeEndTheRun) {
+  StubServer server(honest());
+  const auto error = run_requests(
+      {.urls = {server.url()}}, 5,
+      [](std::size_t) -> Result<ServerRequest> {
+        return Error{ErrorCode::cancelled, "cancelled", ""};
+      },
+      [](std::size_t, const Result<ServerAnswer>&) -> std::optional<Error> { return std::nullopt; });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, ErrorCode::cancelled);
 }
 
 TEST(Requests, EndWhenTheirOwnerSaysSo) {

@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "eval/tasks/score.h"
 
+#include <algorithm>
+
+#include "base/unicode.h"
 #include "eval/tasks/catalogue.h"
 #include "mrrope/scoring.h"
 
 namespace mrrope {
 
 namespace drafts {
+
+namespace {
+
+// The prefix and what was said after it; servers that trim answers, or begin a new turn, leave out the space.
+std::string joined(const Sample& sample, std::string_view said) {
+  return sample.answer_prefix + " " + std::string(base::stripped(said));
+}
+
+}  // namespace
 
 double all_found(const Sample& sample, std::string_view said) {
   return string_match_all(sample.references, clean_prediction(said));
@@ -26,10 +38,13 @@ double same_name(const Sample& sample, std::string_view said) { return longdialo
 
 double named_option(const Sample& sample, std::string_view said) {
   if (sample.references.size() < 2 || sample.references[0].empty()) return 0;
-  return mrrope::code_debug(sample.references[0][0], sample.references[1], sample.answer_prefix + std::string(said));
+  const char letter = sample.references[0][0];
+  // By itself as well: officially "A." at the start of an answer counts
+  return std::max(mrrope::code_debug(letter, sample.references[1], joined(sample, said)),
+                  mrrope::code_debug(letter, sample.references[1], said));
 }
 double said_letter(const Sample& sample, std::string_view said) {
-  const auto letter = longbench2_letter(sample.answer_prefix + std::string(said));
+  const auto letter = longbench2_letter(joined(sample, said));
   return letter && sample.references[0] == std::string_view(&*letter, 1) ? 1 : 0;
 }
 
