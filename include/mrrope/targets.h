@@ -100,13 +100,13 @@ Result<std::string> hf_overrides(const Plan& plan, const HfConfig& config);
 // ---- Differences ---------------------------------------------------------------------------------------------------
 
 // The largest relative difference between the angular speeds of two groups; 0 if equal. Pairs that stand still in both
-// are equal; a pair that stands still in one only is a difference of 1.
+// are equal; a pair that stands still in one only is a difference of 1, and so is one that is no number (NaN).
 double table_difference(const std::vector<double>& a, const std::vector<double>& b);
 
 struct GroupDifference {
   double table = 0;  // table_difference(); 1 for another number of pairs
   int pair = 0;      // where it is
-  double scale = 0;  // relative difference of the attention scales
+  double scale = 0;  // relative difference of the attention scales; 1 where one is no number
 
   bool operator==(const GroupDifference&) const = default;
 };

@@ -80,9 +80,12 @@ Worst worst_pair(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return {.difference = 1};
   Worst worst;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const double scale = std::max(std::fabs(a[i]), std::fabs(b[i]));
-    const double here = scale > 0 ? std::fabs(a[i] - b[i]) / scale : 0;
+    if (a[i] == b[i]) continue;
+    const double here = or_one(std::fabs(a[i] - b[i]) / std::max(std::fabs(a[i]), std::fabs(b[i])));
     if (here > worst.difference) worst = {.difference = here, .pair = i};
+// What no number can be compared with is as different as can be: a NaN would pass every test for "too large".
+double or_one(double difference) { return std::isnan(difference) ? 1 : difference; }
+
   }
   return worst;
 }
@@ -94,10 +97,12 @@ double table_difference(const std::vector<double>& a, const std::vector<double>&
 }
 
 GroupDifference group_difference(const EffectiveGroup& a, const EffectiveGroup& b) {
+double scale_difference(double a, double b) { return a == b ? 0 : or_one(std::fabs(a / b - 1)); }
+
   const Worst worst = worst_pair(a.inv_freq, b.inv_freq);
   return {.table = worst.difference,
           .pair = static_cast<int>(worst.pair),
-          .scale = std::fabs(a.attention_scale / b.attention_scale - 1)};
+          .scale = scale_difference(a.attention_scale, b.attention_scale)};
 }
 
 std::vector<EffectiveGroup> effective_groups(const Plan& plan) {
@@ -114,7 +119,7 @@ targets::Deviation targets::deviation(const Effective& effect, const Plan& plan)
     const EffectiveGroup& found = effect.groups[g];
     const GroupPlan& wanted = plan.groups[g];
     out.table = std::max(out.table, table_difference(found.inv_freq, wanted.inv_freq));
-    out.scale = std::max(out.scale, std::fabs(found.attention_scale / wanted.attention_scale - 1));
+    out.scale = std::max(out.scale, scale_difference(found.attention_scale, wanted.attention_scale));
   }
   return out;
 }
