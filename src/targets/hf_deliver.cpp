@@ -78,7 +78,19 @@ bool nearer(const Candidate& a, const Candidate& b) {
          std::max(b.judgement.residual, b.judgement.scale_residual);
 }
 
-// Native types and the base, for groups that were released plainly.
+Json yarn_type(double factor, std::int64_t original, const BandEdges& band, double scale) {
+  // The ends are stated though most engines know them: vLLM's gpt-oss fails without
+  Json rope{{"rope_type", "yarn"},
+            {"factor", factor},
+            {"original_max_position_embeddings", original},
+            {"beta_fast", band.beta_fast},
+            {"beta_slow", band.beta_slow}};
+  if (!band.truncate) rope["truncate"] = false;
+  rope["attention_factor"] = scale;
+  return rope;
+}
+
+// Native types. On a model that was released with YaRN: more of the same.
 std::vector<std::pair<std::string, Json>> native_types(const Plan& plan) {
   std::vector<std::pair<std::string, Json>> types;
   const GroupPlan& group = plan.groups.front();
@@ -87,7 +99,16 @@ std::vector<std::pair<std::string, Json>> native_types(const Plan& plan) {
   if (last > 1 && last < kNoRotation) {
     types.emplace_back(fmt::format("linear, factor {:.6g}", last), Json{{"rope_type", "linear"}, {"factor", last}});
   }
-  if (!(plan.factor > 1) || plan.spec.groups.front().trained) return types;
+  if (!(plan.factor > 1)) return types;
+  const auto add_yarn = [&](double factor, std::int64_t from, const BandEdges& band) {
+    types.emplace_back(fmt::format("yarn, factor {:.6g} from {}", factor, from),
+                       yarn_type(factor, from, band, group.attention_scale));
+  };
+  if (const std::optional<TrainedScaling>& trained = plan.spec.groups.front().trained) {
+    const auto* yarn = std::get_if<Yarn>(&trained->method.law);
+    if (yarn != nullptr) add_yarn(trained->factor * plan.factor, trained->context_original, yarn->band);
+    return types;
+  }
   if (const auto* llama3 = std::get_if<Llama3>(&plan.method.law)) {
     types.emplace_back("llama3", Json{{"rope_type", "llama3"},
                                       {"factor", plan.factor},
@@ -95,15 +116,8 @@ std::vector<std::pair<std::string, Json>> native_types(const Plan& plan) {
                                       {"high_freq_factor", llama3->high_freq_factor},
                                       {"original_max_position_embeddings", original}});
   }
-  Json rope{{"rope_type", "yarn"}, {"factor", plan.factor}, {"original_max_position_embeddings", original}};
-  if (const auto* yarn = std::get_if<Yarn>(&plan.method.law)) {
-    const BandEdges plain;
-    if (yarn->band.beta_fast != plain.beta_fast) rope["beta_fast"] = yarn->band.beta_fast;
-    if (yarn->band.beta_slow != plain.beta_slow) rope["beta_slow"] = yarn->band.beta_slow;
-    if (!yarn->band.truncate) rope["truncate"] = false;
-  }
-  rope["attention_factor"] = group.attention_scale;
-  types.emplace_back(fmt::format("yarn, factor {:.6g}", plan.factor), std::move(rope));
+  const auto* yarn = std::get_if<Yarn>(&plan.method.law);
+  add_yarn(plan.factor, original, yarn != nullptr ? yarn->band : BandEdges{});
   return types;
 }
 

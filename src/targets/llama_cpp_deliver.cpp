@@ -38,10 +38,11 @@ class KeyEdits {
  public:
   KeyEdits(const GgufRope& rope, std::string architecture) : rope_(rope), prefix_(std::move(architecture) + ".") {}
 
-  void context(const Plan& plan) {
-    edits.set(prefix_ + "context_length", GgufValue::u32(static_cast<std::uint32_t>(plan.context_target)));
+  void context(const Plan& plan) { context(plan.context_target, plan.spec.context_trained); }
+  void context(std::int64_t length, std::int64_t original) {
+    edits.set(prefix_ + "context_length", GgufValue::u32(static_cast<std::uint32_t>(length)));
     // Where the temperature of queries hangs on this key, it keeps what llama.cpp takes it for
-    const std::int64_t original = rope_.original_sets_temperature ? rope_.context_original : plan.spec.context_trained;
+    if (rope_.original_sets_temperature) original = rope_.context_original;
     edits.set(prefix_ + "rope.scaling.original_context_length", GgufValue::u32(static_cast<std::uint32_t>(original)));
   }
   void scaling(const char* type, double factor) {
@@ -110,13 +111,14 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufRope& rope, Keys unde
   const auto n = static_cast<double>(group.pair_factors.size());
   const double last = group.pair_factors.back();
   std::vector<Candidate> candidates;
-  const auto add = [&](std::string what, auto fill) {
+  const auto add_from = [&](std::int64_t original, std::string what, auto fill) {
     KeyEdits keys(rope, rope.architecture);
-    keys.context(plan);
+    keys.context(plan.context_target, original);
     fill(keys);
     candidates.push_back({std::move(what), std::move(keys.edits), 0, 0});
     judge(plan, rope, candidates.back());
   };
+  const auto add = [&](std::string what, auto fill) { add_from(plan.spec.context_trained, std::move(what), fill); };
   if (understood == Keys::nothing) return candidates;
   const bool scaling = understood == Keys::all || understood == Keys::no_yarn;
   if (n > 1 && last < kNoRotation) {
@@ -134,10 +136,18 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufRope& rope, Keys unde
     }
   }
   if (plan.factor > 1 && understood == Keys::all) {
-    add(fmt::format("yarn, factor {:.6g}", plan.factor), [&](KeyEdits& keys) {
-      keys.scaling("yarn", plan.factor);
-      keys.magnitude(group.attention_scale / theory::attention_scale(plan.factor, rope.yarn.attention));
-    });
+    const auto yarn = [&](double factor, std::int64_t original) {
+      add_from(original, fmt::format("yarn, factor {:.6g} from {}", factor, original), [&](KeyEdits& keys) {
+        keys.scaling("yarn", factor);
+        keys.magnitude(group.attention_scale / theory::attention_scale(factor, rope.yarn.attention));
+      });
+    };
+    yarn(plan.factor, plan.spec.context_trained);
+    // Of a model that ships YaRN: more of the same
+    const std::optional<TrainedScaling>& trained = plan.spec.groups[0].trained;
+    if (trained && std::holds_alternative<Yarn>(trained->method.law)) {
+      yarn(trained->factor * plan.factor, trained->context_original);
+    }
   }
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return std::max(a.residual, a.scale_residual) < std::max(b.residual, b.scale_residual);

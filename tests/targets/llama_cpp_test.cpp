@@ -141,6 +141,20 @@ TEST(LlamaCppDeliver, RefusalNamesTheNearestAndTheWayOut) {
   EXPECT_EQ(delivered("gemma2", "mrrope-pro").error().message.find("--relabel"), std::string::npos);
 }
 
+// As Qwen3's files for 128k tokens: more of the same is nearer than another base.
+TEST(LlamaCppDeliver, MoreOfTheSameIsNearestOnAModelThatShipsYarn) {
+  const GgufModel model = gguf_model("qwen3", {{"context_length", GgufValue::u32(131072)},
+                                               {"rope.freq_base", GgufValue::f32(1e6F)},
+                                               {"rope.scaling.type", GgufValue::text("yarn")},
+                                               {"rope.scaling.factor", GgufValue::f32(4)},
+                                               {"rope.scaling.original_context_length", GgufValue::u32(32768)}});
+  const GgufRope r = *read_gguf_rope(model);
+  const Result<Delivery> d = llama_cpp_deliver(plan_for(r, "mrrope-pro", 262144), model, r, {});
+  ASSERT_FALSE(d);
+  EXPECT_NE(d.error().message.find("Nearest that it can: yarn, factor 8 from 32768"), std::string::npos)
+      << d.error().message;
+}
+
 TEST(LlamaCppDeliver, RelabelsQwen2AsExaone) {
   const Result<Delivery> d = delivered("qwen2", "mrrope-pro", true);
   ASSERT_TRUE(d) << to_string(d.error());
