@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "base/json.h"
 #include "cli/commands.h"
@@ -30,11 +32,23 @@ struct Side {
   std::string title;
   std::vector<EffectiveGroup> groups;
   std::int64_t context = 0;
+  bool by_table = true;
+  std::vector<std::string> notes = {};  // where it is not
 };
 
-// FILE or FILE@ENGINE. A plan is what it says; a GGUF is asked of llama.cpp, a config.json of transformers 5.
-Result<Side> load_side(const std::string& text) {
+// FILE or FILE@ENGINE: where the @ begins; npos: it is all a path, which may have that sign, too.
+std::size_t engine_mark(const std::string& text) {
   const std::size_t at = text.rfind('@');
+  std::error_code ignored;
+  if (at == std::string::npos || text.find('/', at) != std::string::npos || std::filesystem::exists(text, ignored)) {
+    return std::string::npos;
+  }
+  return at;
+}
+
+// A plan is what it says; a GGUF is asked of llama.cpp, a config.json of transformers 5.
+Result<Side> load_side(const std::string& text) {
+  const std::size_t at = engine_mark(text);
   const std::string path = text.substr(0, at);
   std::string engine = at == std::string::npos ? "" : text.substr(at + 1);
   if (engine.empty()) {
@@ -53,7 +67,10 @@ Result<Side> load_side(const std::string& text) {
   Result<Effective> effect = effective(engine, *model);
   if (!effect) return effect.error();
   if (!effect->loads) return Error{ErrorCode::unsupported, engine + " does not load it", path};
-  return Side{.title = path + " in " + engine, .groups = std::move(effect->groups), .context = effect->context};
+  Side side{.title = path + " in " + engine, .groups = std::move(effect->groups), .context = effect->context};
+  side.by_table = effect->by_table;
+  if (!side.by_table) side.notes = std::move(effect->notes);
+  return side;
 }
 
 int run_diff(const Options& options) {
@@ -62,7 +79,7 @@ int run_diff(const Options& options) {
   const Result<Side> b = load_side(options.b);
   if (!b) return fail(b.error());
   const std::size_t groups = std::min(a->groups.size(), b->groups.size());
-  bool equal = a->groups.size() == b->groups.size();
+  bool equal = a->groups.size() == b->groups.size() && a->by_table && b->by_table;
   Json json{{"schema", "mrrope.diff/1"}, {"a", a->title}, {"b", b->title}, {"tolerance", options.tolerance}};
   TextTable table({"layers", "speeds differ by", "at pair", "A there", "B there", "scale A", "scale B"}, 1);
   for (std::size_t g = 0; g < groups; ++g) {
@@ -79,6 +96,7 @@ int run_diff(const Options& options) {
   }
   json["equal"] = equal;
   json["context"] = {a->context, b->context};
+  json["by_table"] = {a->by_table, b->by_table};
   if (options.json) {
     fmt::print("{}", base::write_json(json));
   } else {
@@ -87,6 +105,10 @@ int run_diff(const Options& options) {
       fmt::print("\nA has {} groups of layers, B has {}\n", a->groups.size(), b->groups.size());
     }
     if (a->context != b->context) fmt::print("\ncontext: A {}, B {}\n", a->context, b->context);
+    for (const Side* side : {&*a, &*b}) {
+      if (!side->by_table) fmt::print("\n{} computes something else than this table\n", side->title);
+      for (const std::string& note : side->notes) fmt::print("  {}\n", wrap(note, 76, 2));
+    }
     fmt::print("\n{}\n", equal ? "the same rotation" : "not the same rotation");
   }
   return equal ? 0 : 3;

@@ -45,6 +45,7 @@ std::vector<EngineRow> ask_engines(const ModelFile& model) {
 std::string table_text(const EngineRow& row, const RopeSpec& spec) {
   if (!row.effect) return "error";
   if (!row.effect->loads) return "does not load";
+  if (!row.effect->by_table) return "something else";
   if (row.effect->groups.empty()) return "-";
   const LayerGroup& group = spec.groups[0];
   const Spectrum plain = plain_spectrum(group.rotary_dim, group.base, static_cast<double>(spec.context_trained));
@@ -71,7 +72,8 @@ void print_engines(const std::vector<EngineRow>& rows, const RopeSpec& spec) {
     const bool ok = row.effect && row.effect->loads && !row.effect->groups.empty();
     table.add({std::string(row.info->title),
                row.effect ? fmt::format("{}, {}", row.info->versions, to_string(row.effect->evidence)) : "-",
-               table_text(row, spec), ok ? fmt::format("{:.4f}", row.effect->groups[0].attention_scale) : "-",
+               table_text(row, spec),
+               ok && row.effect->by_table ? fmt::format("{:.4f}", row.effect->groups[0].attention_scale) : "-",
                ok ? std::to_string(row.effect->context) : "-"});
     const std::vector<std::string> said =
         row.effect ? row.effect->notes : std::vector<std::string>{to_string(row.effect.error())};
@@ -97,6 +99,7 @@ Json to_json(const ModelFile& model, const std::vector<Finding>& findings, const
     if (row.effect) {
       engine["evidence"] = to_string(row.effect->evidence);
       engine["loads"] = row.effect->loads;
+      engine["by_table"] = row.effect->by_table;
       engine["context"] = row.effect->context;
       engine["notes"] = row.effect->notes;
       for (const EffectiveGroup& g : row.effect->groups) {

@@ -53,6 +53,7 @@ struct EffectiveGroup {
 struct Effective {
   bool loads = true;                   // false: the engine refuses the file; `notes` say why
   std::vector<EffectiveGroup> groups;  // as in the spec
+  bool by_table = true;                // false: it loads, and computes something else than `groups`; `notes` say what
   std::int64_t context = 0;            // the longest text it serves without further flags
   Evidence evidence = Evidence::read;  // for this engine and this kind of model
   std::vector<std::string> notes;      // what it ignores, caps or gets wrong, in sentences

@@ -24,6 +24,7 @@ void bind_effective(nb::module_& m) {
 
   nb::class_<Effective>(m, "Effective", "What an engine really does with a file.")
       .def_ro("loads", &Effective::loads, "False: the engine refuses the file; `notes` say why.")
+      .def_ro("by_table", &Effective::by_table, "False: it computes something else than `groups`; `notes` say what.")
       .def_ro("groups", &Effective::groups)
       .def_ro("context", &Effective::context, "The longest text it serves without further flags.")
       .def_prop_ro(

@@ -197,7 +197,7 @@ class Evaluation {
     }
     if (outcome == Outcome::fixed) base = 10000;
     if (outcome == Outcome::ignored || outcome == Outcome::fixed) return plain_table(group);
-    if (outcome == Outcome::broken) out_.faithful = false;
+    if (outcome == Outcome::broken) out_.effective.by_table = out_.faithful = false;
     if (outcome == Outcome::as_linear && !formats::is_local(group.name)) {
       Situation at{engine_, view_, group, start_};
       return linear_table(at);

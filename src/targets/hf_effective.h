@@ -12,7 +12,7 @@ namespace mrrope::targets {
 
 struct HfEffect {
   Effective effective;
-  bool faithful = true;  // false: what it computes is not the table in `effective`; a note says what it is
+  bool faithful = true;  // false: not by the table in `effective`, or not at every position; a note says how
 };
 
 // `context`: the length it is started with; default: all it offers. Errors: a config that says nothing of RoPE we can
