@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "formats/hf_classes.h"
 #include "formats/hf_scope.h"
 #include "mrrope/catalogue.h"
 #include "targets/deviation.h"
@@ -201,13 +202,28 @@ std::optional<std::string> overrides_for(const Plan& plan, const HfConfig& confi
   return overrides_of(edited);
 }
 
+// The class of transformers that loads the whole model; empty: neither of the two does.
+std::string_view auto_class(const HfConfig& config) {
+  constexpr std::string_view pictures = "AutoModelForImageTextToText";
+  const std::string path = config.text_path();
+  if (path.empty()) {
+    // Older files of such models keep the fields of the text part at the top
+    const formats::HfClass* cls = formats::find_hf_class(config.model_type());
+    return cls != nullptr && cls->model_type != config.model_type() ? pictures : "AutoModelForCausalLM";
+  }
+  const bool sound_only = !config.value("audio_config").empty() && config.value("vision_config").empty();
+  return path == "text_config" && !sound_only ? pictures : "";
+}
+
 void add_commands(const HfEngine* engine, const Plan& plan, const HfConfig& config, const HfConfig& edited,
                   Delivery& out) {
   const std::string context = std::to_string(plan.context_target);
   const auto command = [&](const HfEngine& one) {
-    if (one.command.empty()) return;
-    out.commands.push_back(
-        base::replaced(base::replaced(std::string(one.command), "{model}", "{}"), "{context}", context));
+    const std::string_view loader = auto_class(config);
+    if (one.command.empty() || (loader.empty() && one.command.find("{class}") != std::string_view::npos)) return;
+    std::string line = base::replaced(std::string(one.command), "{class}", loader);
+    line = base::replaced(std::move(line), "{model}", "{}");
+    out.commands.push_back(base::replaced(std::move(line), "{context}", context));
   };
   if (engine != nullptr) command(*engine);
   else command(*find_hf_engine("transformers5"));

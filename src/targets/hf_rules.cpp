@@ -42,7 +42,7 @@ constexpr std::array<HfEngine, 15> kEngines = {{
         .yarn = {.truncate_nested = false},
         .needs_head_dim = "mixtral",
         .exceptions = kTransformers5Exceptions,
-        .command = "python -c \"import sys, transformers as t; m = t.AutoModelForCausalLM.from_pretrained(sys.argv[1], "
+        .command = "python -c \"import sys, transformers as t; m = t.{class}.from_pretrained(sys.argv[1], "
                    "dtype='auto')\" {model}",
         .remark = "It does not stop at max_position_embeddings. Choose the dtype when loading: model.to(bfloat16) "
                   "rounds the table to 3e-3.",
@@ -63,7 +63,7 @@ constexpr std::array<HfEngine, 15> kEngines = {{
         .phi3 = Phi3Rule::three_fields,
         .needs_head_dim = kNoneHeadDim4,
         .exceptions = kTransformers4Exceptions,
-        .command = "python -c \"import sys, transformers as t; m = t.AutoModelForCausalLM.from_pretrained(sys.argv[1], "
+        .command = "python -c \"import sys, transformers as t; m = t.{class}.from_pretrained(sys.argv[1], "
                    "torch_dtype='auto')\" {model}",
         .remark = "It does not stop at max_position_embeddings.",
     },

@@ -169,7 +169,7 @@ struct HfEngine {
   std::string_view needs_head_dim = {};  // models that fail without an explicit head_dim where the table depends on it
   bool trips_over_nested = false;  // longrope in rope_scaling beside a per-layer-type rope_parameters is a KeyError
   std::span<const HfException> exceptions = {};
-  std::string_view command = {};  // how to start it, with {model} and {context}
+  std::string_view command = {};  // how to start it, with {model}, {context} and {class}, its loader (transformers)
   std::string_view remark = {};   // what else a user should know
 };
 

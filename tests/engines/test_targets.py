@@ -16,6 +16,7 @@ missing engine is a failure, not a skip).
 
 import copy
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ from conformance import FIXTURES, MRROPE, ROOT, dump, needs  # noqa: E402  pylin
 
 transformers = needs("transformers", "transformers5")
 import torch  # noqa: E402
-from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
+from transformers import CONFIG_MAPPING, AutoConfig, AutoModelForCausalLM  # noqa: E402
 
 MAJOR = int(transformers.__version__.split(".")[0])
 ENGINE = f"transformers{MAJOR}"
@@ -203,6 +204,20 @@ def test_a_folder_that_mrrope_extended_runs_beyond_its_trained_length(fixture, m
     specs = [plan["spec"], *plan["spec"].get("other_groups", [])]
     groups = [{**tables, "name": spec.get("group", "all")} for spec, tables in zip(specs, [plan, *plan.get("other_groups", [])])]
     compare(groups, ask(model, 1024), 2e-4 if config["model_type"] == "phi3" else TOLERANCE)
+
+
+WHOLE = ["gemma3", "glm4v", "llava", "mistral3", "qwen2_5_vl", "qwen2_vl", "qwen3_vl"]
+FLAT = ["llama", "qwen2_5_vl", "qwen2_vl"]  # older files of Qwen's pictures keep the fields of the text part at the top
+
+
+@pytest.mark.parametrize(("model_type", "flat"), [(m, False) for m in WHOLE] + [(m, True) for m in FLAT])
+def test_the_command_names_a_class_that_loads_the_model(model_type, flat, tmp_path):
+    text = AutoConfig.for_model(model_type).get_text_config().to_dict()
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**(text if flat else {"text_config": text}), "model_type": model_type}))
+    delivery = dump("deliver", ENGINE, path, 4 * text["max_position_embeddings"], "mrrope-pro")
+    name = re.search(r"t\.(\w+)\.from_pretrained", delivery["commands"][0]).group(1)
+    assert CONFIG_MAPPING[model_type] in getattr(transformers, name)._model_mapping
 
 
 # ----------------------------------------------------------------------------- predictions
