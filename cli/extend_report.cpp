@@ -47,16 +47,20 @@ std::vector<FieldChange> unfolded(const FieldChange& change) {
   return rows;
 }
 
-// Whom one file serves: three lists, the reasons are in doctor.
+// Whom one file serves: four lists, the reasons are in doctor.
 std::vector<std::string> service_notes(const std::vector<Service>& services) {
   std::vector<std::string_view> served;
   std::vector<std::string_view> own;
   std::vector<std::string_view> none;
-  for (const Service& s : services)
-    (s.served ? served : s.own_file ? own : none).push_back(s.served || !s.own_file ? s.title : s.engine);
+  std::vector<std::string_view> unchecked;
+  for (const Service& s : services) {
+    if (!s.checked) unchecked.push_back(s.title);
+    else (s.served ? served : s.own_file ? own : none).push_back(s.served || !s.own_file ? s.title : s.engine);
+  }
   std::vector<std::string> notes;
   if (!served.empty()) notes.push_back(fmt::format("One file serves {}.", base::join(served)));
   if (!own.empty()) notes.push_back(fmt::format("Need a file of their own (--target): {}.", base::join(own)));
+  if (!unchecked.empty()) notes.push_back(fmt::format("Not checked with this model: {}.", base::join(unchecked)));
   if (!none.empty())
     notes.push_back(fmt::format("Cannot run this table: {}. mrrope doctor says why.", base::join(none)));
   return notes;

@@ -24,10 +24,11 @@
 namespace mrrope {
 
 enum class Evidence {
-  run,   // the engine was run and its table compared
-  read,  // its source was read
+  run,        // the engine was run and its table compared
+  read,       // its source was read
+  unchecked,  // neither, for this kind of model: what the engine does with others is taken for granted
 };
-const char* to_string(Evidence evidence) noexcept;  // "run", "read"
+const char* to_string(Evidence evidence) noexcept;  // "run", "read", "not checked"
 
 struct EngineInfo {
   std::string_view name;      // "llama.cpp", "vllm": as typed
@@ -52,8 +53,8 @@ struct EffectiveGroup {
 
 struct Effective {
   bool loads = true;                   // false: the engine refuses the file; `notes` say why
-  std::vector<EffectiveGroup> groups;  // as in the spec
   bool by_table = true;                // false: it loads, and computes something else than `groups`; `notes` say what
+  std::vector<EffectiveGroup> groups;  // as in the spec
   std::int64_t context = 0;            // the longest text it serves without further flags
   Evidence evidence = Evidence::read;  // for this engine and this kind of model
   std::vector<std::string> notes;      // what it ignores, caps or gets wrong, in sentences
@@ -74,6 +75,7 @@ struct Service {
   std::string_view engine;  // as in the catalogue
   std::string_view title;
   bool served = false;    // the plan's table and scale come out
+  bool checked = true;    // false: nobody has looked at this engine with this kind of model
   bool own_file = false;  // not by this file, but by one that deliver() makes for this engine
   std::string why = {};   // for people, where it is not served
 };

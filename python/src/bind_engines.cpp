@@ -54,7 +54,7 @@ void bind_catalogues(nb::module_& m) {
       .def_prop_ro("title", &read_text<&EngineInfo::title, EngineInfo>)
       .def_prop_ro("versions", &read_text<&EngineInfo::versions, EngineInfo>, "For which it was verified.")
       .def_prop_ro(
-          "evidence", [](const EngineInfo& e) { return e.evidence == Evidence::run ? "run" : "read"; },
+          "evidence", [](const EngineInfo& e) { return to_string(e.evidence); },
           "\"run\": the engine was run and its table compared; \"read\": its source was read.")
       .def_ro("reads_gguf", &EngineInfo::reads_gguf)
       .def_ro("reads_hf", &EngineInfo::reads_hf)

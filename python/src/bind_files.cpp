@@ -144,10 +144,15 @@ void bind_extend(nb::module_& m) {
       .def_prop_ro("engine", &read_text<&Service::engine, Service>)
       .def_prop_ro("title", &read_text<&Service::title, Service>)
       .def_ro("served", &Service::served, "The plan's table and scale come out.")
+      .def_ro("checked", &Service::checked, "False: nobody has looked at this engine with this kind of model.")
       .def_ro("own_file", &Service::own_file, "Not by this file, but by one for this engine (target=).")
       .def_prop_ro("why", &read_text<&Service::why, Service>, "Where it is not served.")
       .def("__repr__", [](const Service& s) {
-        return fmt::format("<{}: {}>", s.engine, s.served ? "served" : s.own_file ? "needs a file of its own" : "no");
+        const char* how = !s.checked   ? "not checked"
+                          : s.served   ? "served"
+                          : s.own_file ? "needs a file of its own"
+                                       : "no";
+        return fmt::format("<{}: {}>", s.engine, how);
       });
 
   nb::class_<Extension>(m, "Extension", "What was written, or would be.")

@@ -32,6 +32,7 @@ constexpr double kFormula = 2e-4;
 
 struct Judgement {
   bool served = false;
+  bool checked = true;
   double residual = 1;
   double scale_residual = 1;
   std::string why;  // for people, where it is not served
@@ -47,6 +48,7 @@ Judgement judge(const HfEngine& engine, const Plan& plan, const HfConfig& edited
   }
   const Effective& e = effect->effective;
   out.notes = e.notes;
+  out.checked = e.evidence != Evidence::unchecked;
   if (e.groups.size() != plan.groups.size()) {
     out.why = "the file has other groups of layers";
     return out;
@@ -143,13 +145,14 @@ std::vector<const HfEngine*> judges(const HfEngine* engine, const HfConfig& conf
 void add(std::vector<Candidate>& out, const HfEngine* engine, const Plan& plan, std::string what,
          Result<HfConfig> config) {
   if (!config) return;
-  Judgement worst{.served = true, .residual = 0, .scale_residual = 0, .why = {}, .notes = {}};
+  Judgement worst{.served = true, .checked = true, .residual = 0, .scale_residual = 0, .why = {}, .notes = {}};
   for (const HfEngine* one : judges(engine, *config)) {
     const Judgement judgement = judge(*one, plan, *config);
     worst.residual = std::max(worst.residual, judgement.residual);
     worst.scale_residual = std::max(worst.scale_residual, judgement.scale_residual);
     if (worst.served && !judgement.served) worst.why = judgement.why;
     worst.served = worst.served && judgement.served;
+    worst.checked = worst.checked && judgement.checked;
     if (worst.notes.empty()) worst.notes = judgement.notes;
   }
   out.push_back({std::move(what), *std::move(config), std::move(worst)});
@@ -228,7 +231,10 @@ void add_commands(const HfEngine* engine, const Plan& plan, const HfConfig& conf
   if (engine != nullptr) command(*engine);
   else command(*find_hf_engine("transformers5"));
   const HfEngine& vllm = *find_hf_engine("vllm");
-  if (engine == nullptr && judge(vllm, plan, edited).served) command(vllm);
+  if (engine == nullptr) {
+    const Judgement judgement = judge(vllm, plan, edited);
+    if (judgement.served && judgement.checked) command(vllm);
+  }
   if (engine == &vllm) {
     // The same without touching the file
     if (const Result<std::string> overrides = vllm_overrides(plan, config)) {
@@ -243,7 +249,10 @@ std::vector<Service> services_of(const Plan& plan, const HfConfig& original, con
   std::vector<Service> out;
   for (const HfEngine& engine : hf_engines()) {
     const Judgement judgement = judge(engine, plan, edited);
-    Service service{.engine = engine.info.name, .title = engine.info.title, .served = judgement.served};
+    Service service{.engine = engine.info.name,
+                    .title = engine.info.title,
+                    .served = judgement.served,
+                    .checked = judgement.checked};
     if (!judgement.served) {
       service.own_file = static_cast<bool>(hf_deliver(&engine, plan, original));
       std::string_view why = judgement.why;
@@ -292,6 +301,10 @@ Result<Delivery> hf_deliver(const HfEngine* engine, const Plan& plan, const HfCo
   out.scale_residual = chosen->judgement.scale_residual;
   if (engine != nullptr) {
     out.notes = chosen->judgement.notes;
+    if (!chosen->judgement.checked) {
+      out.notes.push_back(fmt::format("{} was not checked with {}: this is what it does with other models.",
+                                      engine->info.title, config.model_type()));
+    }
     if (!engine->remark.empty()) out.notes.emplace_back(engine->remark);
   }
   if (out.scale_residual > kExact) {

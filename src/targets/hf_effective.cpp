@@ -119,7 +119,8 @@ class Evaluation {
     out_.effective.notes = view.notes;
     out_.effective.context = offered();
     const bool run = engine.info.evidence == Evidence::run && names_model(engine.info.models, view.model_type);
-    out_.effective.evidence = run ? Evidence::run : Evidence::read;
+    const bool known = !view.cls.model_type.empty();
+    out_.effective.evidence = run ? Evidence::run : known ? Evidence::read : Evidence::unchecked;
     start_ = context.value_or(out_.effective.context);
   }
 
@@ -191,6 +192,8 @@ class Evaluation {
     const unsigned type = type_of(engine_, view_, group.rope, name);
     const HfException* row = exception_for(engine_, view_.model_type, type);
     const Outcome outcome = row != nullptr ? row->outcome : Outcome::honoured;
+    Evidence& evidence = out_.effective.evidence;
+    if (row != nullptr && evidence == Evidence::unchecked) evidence = Evidence::read;
     if (row != nullptr && outcome != Outcome::honoured && !row->says.empty()) {
       if (outcome == Outcome::refused) throw Refused{std::string(row->says)};
       note(fmt::format("{} {}", engine_.info.title, row->says));

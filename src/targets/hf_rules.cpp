@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The rules, engine by engine. Evidence "run": the table was read out of the installed engine of that version, without
-// weights, on a CPU; the rows in hf_exceptions.cpp and rope types that were not run are read in the source named.
+// weights, on a CPU; the rows in hf_exceptions.h and rope types that were not run are read in the source named.
 // docs/engines.md is generated from here.
 #include "targets/hf_rules.h"
 
@@ -164,6 +164,7 @@ constexpr std::array<HfEngine, 15> kEngines = {{
         .unknown_type = "ValueError: Unknown rope_type",
         .longrope = {.original = Original::rope_then_top, .list = ListChoice::by_file, .scale = ScaleSource::formula},
         .yarn = {.ratio_wins = true, .mscales = MscalePair::ignored},
+        .exceptions = kExLlamaV3Exceptions,
         .remark = "Its table was run with the CUDA extension left out.",
     },
     {

@@ -14,7 +14,14 @@
 
 namespace mrrope {
 
-const char* to_string(Evidence evidence) noexcept { return evidence == Evidence::run ? "run" : "read"; }
+const char* to_string(Evidence evidence) noexcept {
+  switch (evidence) {
+    case Evidence::run: return "run";
+    case Evidence::read: return "read";
+    case Evidence::unchecked: return "not checked";
+  }
+  return "";
+}
 
 const std::vector<EngineInfo>& engine_catalogue() {
   static const std::vector<EngineInfo> engines = [] {
@@ -76,6 +83,9 @@ struct Worst {
   std::size_t pair = 0;
 };
 
+// What no number can be compared with is as different as can be: a NaN would pass every test for "too large".
+double or_one(double difference) { return std::isnan(difference) ? 1 : difference; }
+
 Worst worst_pair(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return {.difference = 1};
   Worst worst;
@@ -83,12 +93,11 @@ Worst worst_pair(const std::vector<double>& a, const std::vector<double>& b) {
     if (a[i] == b[i]) continue;
     const double here = or_one(std::fabs(a[i] - b[i]) / std::max(std::fabs(a[i]), std::fabs(b[i])));
     if (here > worst.difference) worst = {.difference = here, .pair = i};
-// What no number can be compared with is as different as can be: a NaN would pass every test for "too large".
-double or_one(double difference) { return std::isnan(difference) ? 1 : difference; }
-
   }
   return worst;
 }
+
+double scale_difference(double a, double b) { return a == b ? 0 : or_one(std::fabs(a / b - 1)); }
 
 }  // namespace
 
@@ -97,8 +106,6 @@ double table_difference(const std::vector<double>& a, const std::vector<double>&
 }
 
 GroupDifference group_difference(const EffectiveGroup& a, const EffectiveGroup& b) {
-double scale_difference(double a, double b) { return a == b ? 0 : or_one(std::fabs(a / b - 1)); }
-
   const Worst worst = worst_pair(a.inv_freq, b.inv_freq);
   return {.table = worst.difference,
           .pair = static_cast<int>(worst.pair),

@@ -157,6 +157,16 @@ def trained_config(folder, name):
     return path
 
 
+def extended_config(folder, model_type, **more):
+    """The universal file for a model outside SHAPES, and the engines that it is said to serve."""
+    path = Path(folder) / "config.json"
+    path.write_text(json.dumps(dict(SIZES, model_type=model_type, max_position_embeddings=TRAINED) | more))
+    delivery = dump("deliver", "universal", path, CONTEXT, "mrrope-pro")
+    assert "error" not in delivery, delivery
+    path.write_text(delivery["config"])
+    return path, {s["engine"] for s in delivery["services"] if s["served"]}
+
+
 # Configs of released models (tests/formats/configs) whose tables are compared in test_targets.py.
 FIXTURES = [
     "llama-2-7b",

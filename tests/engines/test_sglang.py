@@ -50,3 +50,12 @@ def test_dynamic_uses_the_table_of_the_full_length_for_short_texts(tmp_path):
     short, full = (adapter.ask(tmp_path, n)["all"][0] for n in (16, c.CONTEXT))
     assert np.array_equal(short, full)
     assert short[-1] < 0.5 * c.BASE ** (-(c.PAIRS - 1) / c.PAIRS)
+
+
+@pytest.mark.parametrize("model_type", ["cohere", "cohere2", "cohere2_moe", "ernie4_5", "ernie4_5_moe", "glm4"])
+def test_models_with_interleaved_pairs_take_no_table_as_predicted(model_type, tmp_path):
+    path, served = c.extended_config(tmp_path, model_type)
+    with pytest.raises(ValueError, match="only supports neox_style"):
+        adapter.rotary_of(AutoConfig.from_pretrained(tmp_path))
+    assert "sglang" not in served
+    assert not c.dump("effective", "sglang", path)["loads"]

@@ -92,3 +92,22 @@ def test_the_overrides_that_extend_prints_make_the_plan_without_a_file(shape, tm
     assert path.read_text() == json.dumps(json.loads(path.read_text()))
     found = adapter.ask_config(config, c.CONTEXT)
     assert c.same_rotation(delivery["groups"], found, adapter.TOLERANCE, 2e-4) is None
+
+
+@pytest.mark.parametrize(
+    ("model_type", "error"),
+    [
+        ("cohere", "only supports neox_style"),
+        ("cohere2", "only supports neox_style"),
+        ("cohere2_moe", "only supports neox_style"),
+        ("ernie4_5_moe", "only supports neox_style"),
+        ("glm4", "only supports neox_style"),
+        ("gpt_oss", "beta_fast"),
+    ],
+)
+def test_models_whose_code_takes_no_table_stop_as_predicted(model_type, error, tmp_path):
+    path, served = c.extended_config(tmp_path, model_type)
+    with pytest.raises((ValueError, KeyError), match=error):
+        adapter.rotary_of(tmp_path, c.CONTEXT)
+    assert "vllm" not in served
+    assert not c.dump("effective", "vllm", path)["loads"]

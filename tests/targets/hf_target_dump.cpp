@@ -69,7 +69,8 @@ int run_deliver(const std::vector<std::string>& args) {
            {"services", Json::array()},       {"notes", delivery->notes},
            {"commands", delivery->commands},  {"groups", Json::array()}};
   for (const Service& s : delivery->services) {
-    out["services"].push_back({{"engine", s.engine}, {"served", s.served}, {"own_file", s.own_file}, {"why", s.why}});
+    out["services"].push_back(
+        {{"engine", s.engine}, {"served", s.served}, {"checked", s.checked}, {"own_file", s.own_file}, {"why", s.why}});
   }
   for (std::size_t g = 0; g < plan->groups.size(); ++g) {
     out["groups"].push_back({{"name", plan->spec.groups[g].name},

@@ -23,6 +23,8 @@ CONTEXTS = [4096, c.CONTEXT]  # tokens of the text
 SHAPES = list(c.SHAPES)
 ROPES = list(c.ROPES)
 LAYERS = {"llama": "llama.Llama", "phi3": "llama.Llama", "mistral": "llama.Llama", "qwen2": "qwen2.Qwen2", "qwen3": "qwen3.Qwen3"}
+LAYERS |= {"cohere": "commandr.Cohere", "cohere2": "commandr.Cohere", "cohere2_moe": "cohere2_moe.Cohere2Moe"}  # for test_sglang.py
+LAYERS |= {"glm4": "glm4.Glm4", "ernie4_5": "ernie4.Ernie4", "ernie4_5_moe": "ernie4.Ernie4"}
 
 
 def version():

@@ -33,6 +33,13 @@ LAYERS = {
     "qwen3": "qwen3.Qwen3DecoderLayer",
     "mistral": "mistral.MistralDecoderLayer",
     "gemma3_text": "gemma3.Gemma3DecoderLayer",
+    # For test_vllm.py
+    "cohere": "commandr.CohereDecoderLayer",
+    "cohere2": "commandr.CohereDecoderLayer",
+    "cohere2_moe": "cohere2_moe.Cohere2MoeDecoderLayer",
+    "ernie4_5_moe": "ernie45_moe.Ernie4_5_MoeDecoderLayer",
+    "glm4": "glm4.Glm4DecoderLayer",
+    "gpt_oss": "gpt_oss.OAIAttention",
 }
 
 
@@ -64,7 +71,7 @@ def _rotary(hf, context, layer, dtype=torch.float32):
     try:
         with layers.without_layers("vllm", *modules):
             with set_current_vllm_config(config):
-                if module_name in ("llama", "mistral"):
+                if module_name in ("llama", "mistral", "glm4"):
                     return cls(config, prefix=prefix).self_attn.rotary_emb
                 return cls(hf, cache_config=CacheConfig(), quant_config=None, prefix=prefix).self_attn.rotary_emb
     finally:
