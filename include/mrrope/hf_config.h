@@ -76,6 +76,8 @@ class HfConfig {
 
   // The file. An edit replaces the bytes of its value and nothing else; edits that cancel out leave no trace.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  // The text that was parsed: the file before its edits.
+  [[nodiscard]] const std::string& original() const noexcept { return original_; }
 
   // Of the language model; may be empty.
   [[nodiscard]] std::string model_type() const;

@@ -30,8 +30,9 @@ std::optional<Error> replace_config(const std::string& folder, const HfConfig& c
 // Errors: no config.original.json.
 std::optional<Error> restore_config(const std::string& folder);
 
-// Makes the folder `target` (its parent must be there) with `config`, the first one as config.original.json, and a
-// symbolic link to every other file of `folder`. Errors: `target` exists and is not empty.
+// Makes the folder `target` (its parent must be there) with `config`, its original() as config.original.json, and a
+// symbolic link to every other file of `folder`. A config under another name than config.json has that one's place:
+// neither of the two is linked. Errors: `target` exists and is not empty, a file that cannot be linked.
 std::optional<Error> link_folder(const std::string& folder, const std::string& target, const HfConfig& config);
 
 }  // namespace mrrope

@@ -24,6 +24,15 @@ struct Paths {
   std::string extended;
 };
 
+// Whether a second folder has this file already, under the name of a config.
+bool is_config(const fs::path& file, const HfConfig& config) {
+  const fs::path name = file.filename();
+  if (name == "config.json" || name == kOriginalConfig || name == kExtendedConfig) return true;
+  if (name.extension() != ".json") return false;
+  const Result<std::string> text = read_file(file.string());
+  return text && *text == config.original();
+}
+
 }  // namespace
 
 std::optional<Error> replace_config(const std::string& folder, const HfConfig& config) {
@@ -63,24 +72,23 @@ std::optional<Error> restore_config(const std::string& folder) {
 std::optional<Error> link_folder(const std::string& folder, const std::string& target, const HfConfig& config) {
   std::error_code status;
   const fs::path source = fs::absolute(folder, status);
-  const Result<std::string> first = read_file(Paths(folder).config);
-  if (!first) return first.error();
   if (!status) fs::create_directory(target, status);
   if (status) return Error{ErrorCode::io, status.message(), target};
   if (!fs::is_empty(target, status) || status) return Error{ErrorCode::io, "the folder is not empty", target};
   for (auto entry = fs::directory_iterator(source, status); !status && entry != fs::directory_iterator();
        entry.increment(status)) {
-    const std::string name = entry->path().filename().string();
-    if (name == "config.json" || name == kOriginalConfig || name == kExtendedConfig) continue;
+    if (is_config(entry->path(), config)) continue;
     // A folder inside the model may be where the target lies
     if (fs::equivalent(entry->path(), target, status)) continue;
     status.clear();
-    fs::create_symlink(entry->path(), fs::path(target) / name, status);
+    const fs::path link = fs::path(target) / entry->path().filename();
+    fs::create_symlink(entry->path(), link, status);
+    if (status) return Error{ErrorCode::io, status.message(), link.string()};
   }
   if (status) return Error{ErrorCode::io, status.message(), target};
   // So that what was trained stays known
   const Paths paths(target);
-  if (auto error = base::write_file(paths.original, *first, false)) return error;
+  if (auto error = base::write_file(paths.original, config.original(), false)) return error;
   // Last: a folder without a config.json is no model
   return base::write_file(paths.config, config.text(), false);
 }

@@ -154,8 +154,33 @@ class HuggingFace(InFolder):
         other.write_text(json.dumps({**LLAMA, "max_position_embeddings": 4096}))
         self.assertIn("config.json", self.run_program("extend", other, "-c", "32k", status=1))
         self.assertEqual(self.config.read_text(), self.text)
-        self.run_program("extend", other, "-c", "32k", "-o", self.root / "second")
-        self.assertEqual(json.loads((self.root / "second" / "config.json").read_text())["max_position_embeddings"], 32768)
+
+    def test_a_config_of_another_name_keeps_itself_as_the_original(self):
+        # The config.json beside it was kept once, so that taking the extension back made another model of the folder.
+        other = self.model / "other.json"
+        other.write_text(json.dumps({**LLAMA, "model_type": "qwen3", "max_position_embeddings": 4096, "rope_theta": 1e6}))
+        for neighbour in (True, False):
+            second = self.root / f"second-{neighbour}"
+            if not neighbour:
+                self.config.unlink()
+            self.run_program("extend", other, "-c", "32k", "-o", second)
+            self.assertEqual(json.loads((second / "config.json").read_text())["max_position_embeddings"], 32768)
+            self.assertEqual(sorted(p.name for p in second.iterdir()), ["config.json", "config.original.json", "model.safetensors"])
+            self.assertRegex(self.run_program("inspect", second), r"trained context +4096\nrope +base 1000000 ")
+            self.run_program("extend", second, "--undo")
+            self.assertEqual((second / "config.json").read_text(), other.read_text())
+
+    def test_a_file_that_cannot_be_linked_is_an_error(self):
+        # The path of this one is longer than a link may be
+        names, rest = divmod(3900 - len(str(self.model)), 200)
+        deep = self.model.joinpath(*["d" * 199] * names, "d" * max(rest, 1))
+        deep.mkdir(parents=True)
+        (deep / "config.json").write_text(self.text)
+        folder = os.open(deep, os.O_RDONLY)
+        os.close(os.open("w" * 250, os.O_WRONLY | os.O_CREAT, dir_fd=folder))
+        os.close(folder)
+        self.assertIn("File name too long", self.run_program("extend", deep, "-c", "32k", "-o", self.root / "longer", status=1))
+        self.assertFalse((self.root / "longer" / "config.json").exists())
 
 
 class Gguf(InFolder):
