@@ -243,7 +243,7 @@ void add_analyze(CLI::App& program, Action& action) {
   command->add_option("--bases", options->bases, "bases of the position figure, separated by commas")
       ->type_name("LIST")
       ->delimiter(',')
-      ->check(CLI::Range(1.0001, 1e15));
+      ->check(number_between(1.0001, 1e15));
   command->add_option("--points", options->points, "points per curve (default 512)")
       ->type_name("N")
       ->check(CLI::Range(2, 1 << 20));

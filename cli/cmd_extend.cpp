@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/text.h"
@@ -28,6 +29,14 @@ struct Options {
   bool json = false;
 };
 
+// Fewer tokens than the model was trained for would be a loss, whoever asks for it.
+std::optional<Error> check_longer(const Plan& plan, const RopeSpec& spec, bool same_length, const std::string& where) {
+  const std::int64_t reached = spec.context_trained;
+  if (plan.context_target > reached || (same_length && plan.context_target == reached)) return std::nullopt;
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("the model already reaches {} tokens; there is nothing to extend", reached), where};
+}
+
 // A plan file holds everything; it must have been made for a model of this shape.
 Result<Plan> plan_of_file(const Options& options, const RopeSpec& spec) {
   const Result<std::string> text = read_text(options.plan);
@@ -35,6 +44,7 @@ Result<Plan> plan_of_file(const Options& options, const RopeSpec& spec) {
   Result<Plan> plan = plan_from_json(*text);
   if (!plan) return Error{plan.error().code, to_string(plan.error()), options.plan};
   if (const auto error = check_fit(*plan, spec)) return Error{error->code, error->message, options.plan};
+  if (auto error = check_longer(*plan, spec, true, options.plan)) return *std::move(error);
   return plan;
 }
 
@@ -51,11 +61,8 @@ Result<Plan> plan_of(const Options& options, const RopeSpec& spec) {
   }
   Result<Plan> plan = method ? make_plan(spec, *target, *method) : recommend(spec, *target);
   if (!plan) return Error{plan.error().code, to_string(plan.error()), method ? "--method" : "-c"};
-  if (plan->factor <= 1 && !method) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("the model already reaches {} tokens; there is nothing to extend", plan->context_target),
-                 "-c"};
-  }
+  // A method that was named may be wanted at the trained length, for what it does there
+  if (auto error = check_longer(*plan, spec, method.has_value(), "-c")) return *std::move(error);
   plan->source = options.model.file;
   return plan;
 }
@@ -94,10 +101,15 @@ std::string hint_for(const Error& error, const Options& options, const ModelFile
     return fmt::format("mrrope extend {} --undo{}", base::shell_quoted(options.model.file), gguf ? " -o FILE" : "");
   }
   std::error_code status;
-  const bool in_the_way =
-      std::filesystem::exists(error.where, status) && !std::filesystem::equivalent(error.where, model.path, status);
-  if (gguf && in_the_way && !options.extend.overwrite) return "-f replaces it";
-  if (!gguf && in_the_way && error.where == options.extend.output) return "-o another folder, or delete this one";
+  if (gguf) {
+    const bool in_the_way = error.code == ErrorCode::invalid_argument &&
+                            std::filesystem::is_regular_file(error.where, status) &&
+                            !std::filesystem::equivalent(error.where, model.path, status);
+    return in_the_way && !options.extend.overwrite ? "-f replaces it" : "";
+  }
+  if (error.where == options.extend.output && std::filesystem::exists(error.where, status)) {
+    return "-o another folder, or delete this one";
+  }
   return "";
 }
 

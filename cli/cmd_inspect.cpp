@@ -70,7 +70,10 @@ std::string rope_text(const RopeSpec& spec, std::size_t index) {
   std::string text = fmt::format("base {}{}{} pairs", format_number(g.base), bullet(), g.rotary_dim / 2);
   if (g.trained) {
     std::string method = spell(g.trained->method);
-    if (method.size() > 40) method = method.substr(0, method.find(':')) + " (a list)";
+    const Law& law = g.trained->method.law;
+    if (std::holds_alternative<LongRope>(law) || std::holds_alternative<Custom>(law)) {
+      method = method.substr(0, method.find(':')) + " (a list)";
+    }
     text += fmt::format("{}trained with {}, factor {:.4g} from {}", bullet(), method, g.trained->factor,
                         g.trained->context_original);
   } else {

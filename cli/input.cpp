@@ -134,6 +134,16 @@ Result<Model> load_model(const ModelOptions& options) {
   return model;
 }
 
+CLI::Validator number_between(double min, double max) {
+  return {[min, max](const std::string& text) -> std::string {
+            const Result<double> number = parse_number(text);
+            if (number && *number >= min && *number <= max) return "";
+            return fmt::format("expected a number between {} and {}, found {}", format_number(min), format_number(max),
+                               text);
+          },
+          "NUMBER"};
+}
+
 Result<std::vector<Method>> parse_methods(const std::string& text) {
   std::vector<Method> methods;
   for (const std::string_view part : base::split(text, ',')) {

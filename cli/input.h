@@ -38,6 +38,9 @@ Result<std::int64_t> target_of(const ModelOptions& options, const Model& model);
 // Errors carry the flag in `where`.
 Result<Model> load_model(const ModelOptions& options);
 
+// The check of an option with a number: CLI::Range would let nan pass.
+CLI::Validator number_between(double min, double max);
+
 // "none,yarn:truncate=false,mrrope-pro".
 Result<std::vector<Method>> parse_methods(const std::string& text);
 

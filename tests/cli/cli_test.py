@@ -119,6 +119,8 @@ class Usage(unittest.TestCase):
             "--length: expected a length": ["plan", *LLAMA2, "--length", "x"],
             "missing: the new base": ["plan", *LLAMA2, "--method", "abf"],
             "--methods": ["analyze", *LLAMA2, "--methods", "none,,yarn"],
+            "--bases: expected a number between 1.0001 and 1e+15, found nan":
+                ["analyze", *LLAMA2, "--figure", "position", "--bases", "500,nan"],
             "--limit": ["analyze", *LLAMA2, "--limit", "1e12"],
             "not in {scale,bound,position,decay}": ["analyze", *LLAMA2, "--figure", "nine"],
             "unknown method": ["methods", "foo"],

@@ -211,6 +211,25 @@ class Gguf(InFolder):
         self.run_program("extend", self.file, "--factor", "4", "-o", target, "-f")
         self.assertNotEqual(target.read_bytes(), b"mine")
 
+    def test_f_is_offered_only_where_it_helps(self):
+        (self.root / "folder").mkdir()
+        for target in (self.root / "folder", self.root / "nowhere" / "out.gguf", "/dev/stdout"):
+            with self.subTest(target):
+                text = self.run_program("extend", self.file, "--factor", "4", "-o", target, status=1)
+                self.assertNotIn("-f replaces it", text)
+
+    def test_less_than_the_trained_length_is_refused(self):
+        for flags in ([], ["--method", "yarn"]):
+            text = self.run_program("extend", self.file, "-c", "1k", *flags, "-o", self.root / "out.gguf", status=2)
+            self.assertIn("the model already reaches 8192 tokens", text)
+        plan = self.root / "plan.json"
+        plan.write_text(self.run_program("plan", self.file, "-c", "1k", "--method", "yarn", "--json"))
+        text = self.run_program("extend", self.file, "--plan", plan, "-o", self.root / "out.gguf", status=1)
+        self.assertIn("the model already reaches 8192 tokens", text)
+        self.assertFalse((self.root / "out.gguf").exists())
+        # The same length with a method is a change that somebody may want to measure
+        self.run_program("extend", self.file, "-c", "8k", "--method", "abf:base=500000", "-o", self.root / "out.gguf")
+
     def test_the_source_is_never_the_target(self):
         for name in (self.file, self.root / "link.gguf"):
             if name != self.file:

@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+import tiny_gguf
+
 PROGRAM = sys.argv.pop(1)
 CONFIGS = pathlib.Path(sys.argv.pop(1))
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
@@ -52,6 +54,14 @@ class LongValues(unittest.TestCase):
         text = run("inspect", CONFIGS / "gemma-3-4b-v5.json")
         self.assertRegex(text, r"\nrope +full_attention: base 1000000 ")
         self.assertRegex(text, r"\n +sliding_attention: base 10000 ")
+
+    def test_only_lists_are_called_lists(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "m.gguf"
+            tiny_gguf.write(file, "deepseek2", {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
+                                                "rope.scaling.yarn_log_multiplier": 0.0707})
+            self.assertRegex(run("inspect", file), r"trained with\s+yarn:mscale=0\.70\d+:mscale_all_dim=0\.70\d+,\s+factor 4")
+        self.assertRegex(run("inspect", CONFIGS / "phi-3-mini-128k.json"), r"trained\s+with\s+longrope\s+\(a\s+list\), factor")
 
     def test_lists_are_shown_by_their_ends(self):
         self.assertLessEqual(self.widest("plan", CONFIGS / "phi-3-mini-128k.json", "-c", "256k"), 80)
