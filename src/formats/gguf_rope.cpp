@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "formats/gguf_bytes.h"
+#include "formats/gguf_keys.h"
 #include "mrrope/catalogue.h"
 #include "mrrope/plan.h"
 #include "mrrope/units.h"
@@ -18,6 +20,7 @@ namespace mrrope::formats {
 
 namespace {
 
+constexpr std::size_t kShownName = 256;  // bytes of a general.name
 constexpr std::string_view kFreqs = "rope_freqs.weight";
 constexpr std::string_view kLong = "rope_factors_long.weight";
 constexpr std::string_view kShort = "rope_factors_short.weight";
@@ -58,38 +61,26 @@ bool lists_act(const GgufRope& rope) {
          std::find(kListsWithoutType.begin(), kListsWithoutType.end(), rope.architecture) != kListsWithoutType.end();
 }
 
-double number_or(const GgufModel& model, std::string_view key, double fallback) {
-  const GgufValue* value = model.find(key);
-  return value != nullptr ? value->number().value_or(fallback) : fallback;
-}
-
-// A count, or the first of a list of counts (head counts per layer).
-double count_of(const GgufModel& model, std::string_view key) {
-  const GgufValue* value = model.find(key);
-  if (value == nullptr) return 0;
-  if (const auto list = value->numbers()) return list->empty() ? 0 : *std::max_element(list->begin(), list->end());
-  return value->number().value_or(0);
-}
-
 Error broken(const GgufModel& model, std::string_view key, std::string message) {
   return {ErrorCode::malformed, std::move(message), model.architecture() + "." + std::string(key)};
 }
 
 // `rotary_dim`: of the sliding layers.
-std::optional<SlidingRope> sliding_of(const GgufModel& model, int layers, int rotary_dim, double full_base) {
+std::optional<SlidingRope> sliding_of(const GgufModel& model, KeyReader& keys, int layers, int rotary_dim,
+                                      double full_base) {
   const SlidingArchitecture* known = sliding_architecture(model.architecture());
-  if (known == nullptr || number_or(model, "attention.sliding_window", 0) <= 0) return std::nullopt;
+  if (known == nullptr || keys.u32("attention.sliding_window", 0) <= 0) return std::nullopt;
   const bool own_key = known->base != SlidingBase::shared && model.find("rope.freq_base_swa") != nullptr;
   const double fallback = known->base == SlidingBase::own ? 10000 : full_base;
-  SlidingRope sliding{.base = own_key ? number_or(model, "rope.freq_base_swa", fallback) : fallback,
+  SlidingRope sliding{.base = own_key ? keys.f32("rope.freq_base_swa", fallback) : fallback,
                       .rotary_dim = rotary_dim,
                       .source = own_key ? SlidingBase::own : known->base,
                       .layers = {}};
   const GgufValue* pattern = model.find("attention.sliding_window_pattern");
   const auto listed = pattern != nullptr ? pattern->numbers() : std::nullopt;
-  const double written = pattern != nullptr ? pattern->number().value_or(known->period) : known->period;
+  const double written = listed ? 0 : keys.u32("attention.sliding_window_pattern", known->period);
   // A period beyond the last layer: all of them slide
-  const int period = written <= kMaxLayers ? static_cast<int>(std::max(0.0, written)) : kMaxLayers + 1;
+  const int period = written <= kMaxLayers ? static_cast<int>(written) : kMaxLayers + 1;
   const int full = known->full_first ? 0 : period - 1;
   for (int i = 0; i < layers; ++i) {
     const bool slides =
@@ -103,16 +94,16 @@ std::optional<SlidingRope> sliding_of(const GgufModel& model, int layers, int ro
 // Type yarn with the keys that the architecture reads (load_arch_hparams in src/models). Its scale is m(1)/m(k)
 // [T18] with k from yarn_log_multiplier (src/llama-context.cpp 185-202), where the converter writes k / 10 for
 // DeepSeek.
-Yarn yarn_of(const GgufModel& model) {
-  const std::string name = model.architecture();
+Yarn yarn_of(const std::string& name, KeyReader& keys) {
   Yarn yarn;
   if (name == "grok" || name == "mistral3") {
-    yarn.band.beta_fast = number_or(model, "rope.scaling.yarn_beta_fast", name == "grok" ? 8 : 32);
-    yarn.band.beta_slow = number_or(model, "rope.scaling.yarn_beta_slow", 1);
+    yarn.band.beta_fast = keys.f32("rope.scaling.yarn_beta_fast", name == "grok" ? 8 : 32);
+    yarn.band.beta_slow = keys.f32("rope.scaling.yarn_beta_slow", 1);
   }
-  const double multiplier = number_or(model, "rope.scaling.yarn_log_multiplier", 0);
-  if (name == "mistral3") yarn.attention.mscale_all_dim = multiplier;
+  constexpr std::string_view multiplier_key = "rope.scaling.yarn_log_multiplier";
+  if (name == "mistral3") yarn.attention.mscale_all_dim = keys.f32(multiplier_key, 0);
   if (name == "deepseek2" || name == "deepseek32" || name == "mistral4") {
+    const double multiplier = keys.f32(multiplier_key, 0);
     yarn.attention.mscale_all_dim = multiplier / 0.1;
     if (name == "deepseek2" && multiplier != 0) yarn.attention.mscale = yarn.attention.mscale_all_dim;
   }
@@ -148,33 +139,45 @@ std::vector<double> doubles(const std::vector<float>& values) {
 
 }  // namespace
 
+std::string name_of(const GgufModel& model) {
+  const GgufValue* name = model.head().find("general.name");
+  return name != nullptr ? printable(name->text().value_or(""), kShownName) : "";
+}
+
 Result<GgufRope> read_gguf_rope(const GgufModel& model) {
   GgufRope rope;
   rope.architecture = model.architecture();
   if (rope.architecture.empty()) {
     return Error{ErrorCode::unsupported, "no general.architecture: this file is not a model", model.head().path};
   }
-  if (const GgufValue* name = model.head().find("general.name")) rope.name = name->text().value_or("");
+  // From here on it can be shown, and still is the prefix of the keys
+  if (const std::string shown = printable(rope.architecture); shown != rope.architecture) {
+    return Error{ErrorCode::unsupported, fmt::format("expected the name of an architecture, found \"{}\"", shown),
+                 "general.architecture"};
+  }
+  rope.name = name_of(model);
   if (const GgufValue* plan = model.head().find("mrrope.plan")) {
     if (const auto text = plan->text()) rope.plan = std::string(*text);
   }
 
   // Sizes
-  const double layers = number_or(model, "block_count", 0);
-  const double context = number_or(model, "context_length", 0);
+  KeyReader keys(model);
+  const double layers = keys.u32("block_count", 0);
+  const double context = keys.u32("context_length", 0);
+  const double original = keys.u32("rope.scaling.original_context_length", context);
+  const double heads = keys.largest_count("attention.head_count");
+  const double width = keys.u32("embedding_length", 0);
+  const double head = heads > 0 ? keys.u32("attention.key_length", width / heads) : 0;
+  const double dim = heads > 0 ? keys.u32("rope.dimension_count", head) : 0;
+  const double sliding_dim = keys.u32("rope.dimension_count_swa", dim);
+  if (keys.wrong_type()) return *keys.wrong_type();
   if (!(context >= 1 && context <= static_cast<double>(kMaxContext))) {
     return broken(model, "context_length", "expected a length in tokens");
   }
   if (!(layers >= 0 && layers <= kMaxLayers)) return broken(model, "block_count", "expected a number of layers");
   rope.layers = static_cast<int>(layers);
   rope.context_length = static_cast<std::int64_t>(context);
-  rope.context_original = static_cast<std::int64_t>(std::clamp(
-      number_or(model, "rope.scaling.original_context_length", context), 1.0, static_cast<double>(kMaxContext)));
-  const double heads = count_of(model, "attention.head_count");
-  const double head =
-      number_or(model, "attention.key_length", heads > 0 ? number_or(model, "embedding_length", 0) / heads : 0);
-  const double dim = heads > 0 ? number_or(model, "rope.dimension_count", head) : 0;
-  const double sliding_dim = number_or(model, "rope.dimension_count_swa", dim);
+  rope.context_original = static_cast<std::int64_t>(std::clamp(original, 1.0, static_cast<double>(kMaxContext)));
   for (const auto& [key, value] : {std::pair("rope.dimension_count", dim), {"rope.dimension_count_swa", sliding_dim}}) {
     if (!(value >= 0 && value <= kMaxRotaryDim)) return broken(model, key, "expected a number of coordinates");
   }
@@ -182,10 +185,19 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model) {
   rope.rotary_dim = static_cast<int>(dim) / (known != nullptr ? known->full_share : 1);
 
   // Rotation
-  rope.base = number_or(model, "rope.freq_base", 10000);
-  const double factor = number_or(model, "rope.scaling.factor", number_or(model, "rope.scale_linear", 0));
+  rope.base = keys.f32("rope.freq_base", 10000);
+  const std::string_view factor_key =
+      model.find("rope.scaling.factor") != nullptr ? "rope.scaling.factor" : "rope.scale_linear";
+  const double factor = keys.f32(factor_key, 0);
   rope.scaling_factor = factor == 0 ? 1 : factor;
-  rope.attn_factor = number_or(model, "rope.scaling.attn_factor", 1);
+  rope.attn_factor = keys.f32("rope.scaling.attn_factor", 1);
+  rope.yarn = yarn_of(rope.architecture, keys);
+  rope.original_sets_temperature = rope.architecture == "mistral3" && keys.f32("attention.temperature_scale", 0) != 0;
+  rope.sliding = sliding_of(model, keys, rope.layers, static_cast<int>(sliding_dim), rope.base);
+  if (keys.wrong_type()) return *keys.wrong_type();
+  if (!std::isfinite(factor) || factor < 0) {
+    return broken(model, factor_key, fmt::format("expected a positive number, found {}", factor));
+  }
   if (const GgufValue* type = model.find("rope.scaling.type")) {
     const auto text = type->text();
     const std::string name(text.value_or(""));
@@ -196,15 +208,13 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model) {
     }
     rope.scaling_type = name;
   }
-  rope.yarn = yarn_of(model);
   if (const auto error = check_method(rope.yarn, rope.rotary_dim / 2)) {
     return broken(model, "rope.scaling.yarn_*", to_string(*error));
   }
-  rope.original_sets_temperature =
-      rope.architecture == "mistral3" && number_or(model, "attention.temperature_scale", 0) != 0;
-  rope.sliding_window = static_cast<std::int64_t>(
-      std::clamp(number_or(model, "attention.sliding_window", 0), 0.0, static_cast<double>(kMaxContext)));
-  rope.sliding = sliding_of(model, rope.layers, static_cast<int>(sliding_dim), rope.base);
+  if (const GgufValue* window = model.find("attention.sliding_window")) {  // of any type: most architectures ignore it
+    const auto tokens = static_cast<std::uint64_t>(kMaxContext);
+    rope.sliding_window = static_cast<std::int64_t>(std::min(window->count().value_or(0), tokens));
+  }
   rope.stored_factors = static_cast<int>(dim) / 2;
 
   // Factor tensors

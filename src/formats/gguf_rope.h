@@ -34,7 +34,7 @@ struct SlidingRope {
 
 struct GgufRope {
   std::string architecture;
-  std::string name;  // general.name
+  std::string name;  // name_of()
   int layers = 0;
   int rotary_dim = 0;      // of the full layers; 0: the model does not rotate
   int stored_factors = 0;  // length of a factor tensor: rotary_dim / 2, and more in step35
@@ -54,7 +54,11 @@ struct GgufRope {
   std::optional<std::string> plan;  // mrrope.plan: this file was extended by us
 };
 
-// Errors: keys that llama.cpp would refuse (no context_length, a type it does not know), values out of range.
+// general.name, fit for a terminal; empty: the file has none.
+std::string name_of(const GgufModel& model);
+
+// Errors: keys that llama.cpp would refuse (no context_length, a key of another type than it reads, a scaling it does
+// not know), values out of range.
 Result<GgufRope> read_gguf_rope(const GgufModel& model);
 
 // The same with edits applied, without writing anything.

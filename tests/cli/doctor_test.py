@@ -166,6 +166,20 @@ class Doctor(unittest.TestCase):
                 self.assertEqual([f["code"] for f in report["findings"]], ["R000"])
                 self.assertEqual(status, 3)
 
+    def test_keys_that_llama_cpp_does_not_load_are_found(self):
+        for key, value in {"rope.freq_base": 1000000, "rope.scaling.factor": float("nan"), "context_length": 8192.0}.items():
+            with self.subTest(key):
+                report = self.examine(self.gguf(("llama", {key: value}, None)))[0]
+                self.assertEqual([f["code"] for f in report["findings"]], ["R000"])
+                self.assertIn(f"llama.{key}: expected ", report["findings"][0]["message"])
+
+    def test_what_is_no_model_has_no_findings(self):
+        path = self.gguf(("llama", {}, None))
+        path.write_bytes(path.read_bytes()[:100])
+        done = subprocess.run([PROGRAM, "doctor", path, "--json"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("m.gguf", done.stderr)
+
     def test_a_model_that_does_not_rotate_is_healthy(self):
         self.assertEqual(self.codes(self.gguf(("mamba", {"attention.head_count": 0}, None))), [])
 

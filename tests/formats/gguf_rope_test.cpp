@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <vector>
 
 #include "tests/support/gguf_models.h"
 #include "tests/support/specs.h"
@@ -109,6 +111,56 @@ TEST(GgufRope, RefusesWhatLlamaCppWouldStopOn) {
   EXPECT_EQ(error("rope.dimension_count_swa", GgufValue::u32(2000000000)), "llama.rope.dimension_count_swa");
   EXPECT_EQ(error("rope.dimension_count_swa", GgufValue::f32(-6)), "llama.rope.dimension_count_swa");
   EXPECT_FALSE(read_gguf_rope(GgufModel{{GgufFile{}}}));
+}
+
+// llama_logits --check of llama.cpp v0.5.0 agrees with every line: "key … has wrong type … but expected type …".
+TEST(GgufRope, RefusesKeysOfATypeThatLlamaCppDoesNotRead) {
+  const auto error = [](const std::string& architecture, const std::string& key, GgufValue value) {
+    const auto rope = read_gguf_rope(gguf_model(architecture, {{key, std::move(value)}}));
+    return rope ? "accepted" : to_string(rope.error());
+  };
+  const GgufValue f64(GgufType::f64, std::string(8, '\0'));
+  const GgufValue i32(GgufType::i32, std::string("\x40\0\0\0", 4));
+  EXPECT_EQ(error("llama", "rope.freq_base", GgufValue::u32(1000000)),
+            "llama.rope.freq_base: expected f32, found 1000000 (u32); llama.cpp stops on it");
+  for (const char* key : {"rope.freq_base", "rope.scaling.factor", "rope.scale_linear", "rope.scaling.attn_factor"}) {
+    for (const GgufValue& value : {f64, i32, GgufValue::u32(2), GgufValue::text("2")}) {
+      EXPECT_NE(error("llama", key, value), "accepted") << key << " " << value.display();
+    }
+  }
+  for (const char* key :
+       {"context_length", "block_count", "embedding_length", "attention.head_count", "attention.key_length",
+        "rope.dimension_count", "rope.dimension_count_swa", "rope.scaling.original_context_length"}) {
+    for (const GgufValue& value : {f64, i32, GgufValue::u64(64), GgufValue::f32(NAN), GgufValue::text("64")}) {
+      EXPECT_NE(error("llama", key, value), "accepted") << key << " " << value.display();
+    }
+  }
+  EXPECT_NE(error("mistral3", "rope.scaling.yarn_beta_fast", GgufValue::u32(32)), "accepted");
+  EXPECT_NE(error("mistral3", "attention.temperature_scale", f64), "accepted");
+  EXPECT_NE(error("deepseek2", "rope.scaling.yarn_log_multiplier", f64), "accepted");
+  EXPECT_NE(error("gemma3", "attention.sliding_window", i32), "accepted");
+}
+
+// What llama.cpp does not read may be of any type; counts may be lists with one number for each layer.
+TEST(GgufRope, AcceptsAnyTypeUnderKeysThatLlamaCppDoesNotRead) {
+  const auto accepts = [](const std::string& architecture, const std::map<std::string, GgufValue>& keys) {
+    return read_gguf_rope(gguf_model(architecture, keys)).has_value();
+  };
+  const GgufValue f64(GgufType::f64, std::string(8, '\0'));
+  EXPECT_TRUE(accepts("llama", {{"rope.scaling.factor", GgufValue::f32(2)}, {"rope.scale_linear", f64}}));
+  EXPECT_TRUE(accepts("llama", {{"attention.head_count", GgufValue::i32_array(std::vector<std::int32_t>(30, 9))}}));
+  EXPECT_TRUE(accepts("qwen2", {{"rope.scaling.yarn_beta_fast", f64}, {"rope.scaling.yarn_log_multiplier", f64}}));
+  EXPECT_TRUE(accepts("llama", {{"attention.sliding_window", GgufValue::f32(NAN)}, {"rope.freq_base_swa", f64}}));
+}
+
+TEST(GgufRope, RefusesFactorsFromWhichNoTableFollows) {
+  for (const char* key : {"rope.scaling.factor", "rope.scale_linear"}) {
+    for (const float factor : {NAN, INFINITY, -INFINITY, -2.0F}) {
+      const auto rope = read_gguf_rope(gguf_model("llama", {{key, GgufValue::f32(factor)}}));
+      ASSERT_FALSE(rope) << key << " " << factor;
+      EXPECT_EQ(rope.error().where, std::string("llama.") + key);
+    }
+  }
 }
 
 // Gemma 4: convert_hf_to_gguf writes 1e30 for the pairs that stand still, and as float32 that is more than 1e30.
