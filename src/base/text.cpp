@@ -76,4 +76,32 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
+namespace {
+
+// Length of the UTF-8 sequence that `text` begins with; 0 if it is none, or a control character.
+std::size_t visible_sequence(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return lead >= 0x20 && lead != 0x7f ? 1 : 0;
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80U) return 0;
+  }
+  return lead == 0xc2 && byte(1) < 0xa0 ? 0 : length;  // U+0080 to U+009F steer terminals
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, std::size_t limit) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = visible_sequence(text);
+    if (out.size() + length > limit) return out + "…";
+    out += length > 0 ? text.substr(0, length) : "?";
+    text.remove_prefix(length > 0 ? length : 1);
+  }
+  return out;
+}
+
 }  // namespace mrrope::base

@@ -3,6 +3,7 @@
 // Small text helpers shared by the parsers of names, specs and files.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,5 +26,9 @@ std::string shell_quoted(std::string_view word);
 // The candidate a person most probably meant: smallest edit distance, at most a third of the word, rounded up; empty if
 // none is near.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+// A name or text from a file as it may stand in a message or on a terminal: control characters and what is not UTF-8
+// become '?', and after `limit` bytes it is cut.
+std::string printable(std::string_view text, std::size_t limit = 80);
 
 }  // namespace mrrope::base

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "mrrope/gguf.h"
 
 namespace mrrope::formats {
@@ -73,8 +74,6 @@ auto with_scalar(GgufType type, std::string_view bytes, std::size_t offset, F&& 
   }
 }
 
-// A name or text from a file as it may stand in a message or on a terminal: control characters and what is not UTF-8
-// become '?', and after `limit` bytes it is cut.
-std::string printable(std::string_view text, std::size_t limit = 80);
+using base::printable;  // for names and texts of files
 
 }  // namespace mrrope::formats

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "formats/gguf_bytes.h"
 #include "mrrope/units.h"
 
 namespace mrrope::formats {
@@ -52,7 +53,7 @@ bool boolean(const Place& place) {
 
 std::string text(const Place& place) {
   if (!place.value->is_string()) mistyped(place, "a string");
-  return place.value->get<std::string>();
+  return printable(place.value->get<std::string>(), std::string::npos);
 }
 
 std::vector<double> numbers(const Place& place, double min, double max) {

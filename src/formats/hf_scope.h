@@ -29,7 +29,7 @@ struct Place {
 double number(const Place& place, double min, double max);
 std::int64_t integer(const Place& place, std::int64_t min, std::int64_t max);
 bool boolean(const Place& place);
-std::string text(const Place& place);
+std::string text(const Place& place);  // fit for a terminal: base::printable()
 std::vector<double> numbers(const Place& place, double min, double max);
 
 // Objects searched one after the other. The objects must outlive the scope.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/gguf_bytes.h"
 #include "formats/gguf_rope.h"
 #include "mrrope/hf_folder.h"
 
@@ -77,7 +78,8 @@ Result<HfConfig> parse_config(const std::string& file) {
   return config;
 }
 
-int whole(std::optional<double> value) { return static_cast<int>(std::clamp(value.value_or(0), 0.0, 1e9)); }
+// 0 for a NaN, too.
+int whole(std::optional<double> value) { return value && *value > 0 ? static_cast<int>(std::min(*value, 1e9)) : 0; }
 
 int largest(const GgufModel& model, std::string_view key) {
   const GgufValue* value = model.find(key);
@@ -90,8 +92,8 @@ int largest(const GgufModel& model, std::string_view key) {
 ModelFacts gguf_facts(const GgufModel& model) {
   ModelFacts facts;
   const GgufFile& head = model.head();
-  if (const GgufValue* name = head.find("general.name")) facts.name = name->text().value_or("");
-  facts.architecture = model.architecture();
+  facts.name = formats::name_of(model);
+  facts.architecture = formats::printable(model.architecture());
   if (const GgufValue* type = head.find("general.file_type")) {
     const int code = whole(type->number());
     for (const auto& [known, name] : kFileTypes) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/text.h"
 #include "mrrope/plan.h"
 #include "mrrope/units.h"
 #include "mrrope/version.h"
@@ -108,7 +109,7 @@ Plan read_plan(const Json& json) {
   if (reader.has("provenance")) {
     ObjectReader provenance = reader.object("provenance");
     (void)provenance.text("tool");
-    if (provenance.has("source")) source = provenance.text("source");
+    if (provenance.has("source")) source = base::printable(provenance.text("source"), std::string::npos);
     provenance.finish();
   }
 

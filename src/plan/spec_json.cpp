@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/text.h"
 #include "mrrope/units.h"
 #include "plan/json_parts.h"
 
@@ -32,7 +33,7 @@ LayerGroup read_group(ObjectReader& reader) {
   LayerGroup group;
   group.rotary_dim = static_cast<int>(reader.integer("rotary_dim", 2, kMaxRotaryDim));
   group.base = reader.number("base");
-  if (reader.has("group")) group.name = reader.text("group");
+  if (reader.has("group")) group.name = base::printable(reader.text("group"), std::string::npos);
   if (reader.has("extended")) group.extended = reader.boolean("extended");
   if (reader.has("layers")) {
     for (const double layer : reader.numbers("layers")) {
@@ -69,7 +70,7 @@ Json spec_to_json(const RopeSpec& spec) {
 
 RopeSpec spec_from_json(ObjectReader reader) {
   RopeSpec spec;
-  if (reader.has("name")) spec.name = reader.text("name");
+  if (reader.has("name")) spec.name = base::printable(reader.text("name"), std::string::npos);
   spec.context_trained = reader.integer("context_trained", 1, kMaxContext);
   spec.groups.push_back(read_group(reader));
   if (reader.has("other_groups")) {

@@ -25,6 +25,15 @@ TEST(ShellQuoted, QuotesWhatAShellWouldTakeApart) {
   EXPECT_EQ(shell_quoted(""), "''");
 }
 
+TEST(Printable, LeavesNothingThatSteersATerminal) {
+  EXPECT_EQ(printable("\x1b[31mevil\nline2\x07"), "?[31mevil?line2?");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "??31m");  // U+009B is an escape and a bracket
+  EXPECT_EQ(printable("größer \xff"), "größer ?");
+  EXPECT_EQ(printable("abcdef", 3), "abc…");
+}
+
 TEST(Nearest, FindsTypingErrors) {
   const std::vector<std::string_view> names = {"yarn", "linear", "mrrope-pro", "plan"};
   EXPECT_EQ(nearest("yarm", names), "yarn");

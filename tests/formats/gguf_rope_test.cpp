@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "mrrope/model_file.h"
 #include "tests/support/gguf_models.h"
 #include "tests/support/specs.h"
 
@@ -161,6 +162,17 @@ TEST(GgufRope, RefusesFactorsFromWhichNoTableFollows) {
       EXPECT_EQ(rope.error().where, std::string("llama.") + key);
     }
   }
+}
+
+TEST(GgufRope, NamesOfStrangersCanBeShown) {
+  GgufModel model = gguf_model("llama");
+  model.shards[0].entries[1].value = GgufValue::text("\x1b[31mevil\nline2\x07");
+  EXPECT_EQ(rope_spec(*read_gguf_rope(model))->name, "?[31mevil?line2?");
+  EXPECT_EQ(facts_of({"m.gguf", model}).name, "?[31mevil?line2?");
+  const GgufModel odd = gguf_model("lla\x1bma");
+  EXPECT_EQ(facts_of({"m.gguf", odd}).architecture, "lla?ma");
+  EXPECT_EQ(to_string(read_gguf_rope(odd).error()),
+            "general.architecture: expected the name of an architecture, found \"lla?ma\"");
 }
 
 // Gemma 4: convert_hf_to_gguf writes 1e30 for the pairs that stand still, and as float32 that is more than 1e30.

@@ -316,5 +316,17 @@ TEST(HfSpec, AModelTypeNobodyKnowsNeedsItsFieldsSpeltOut) {
             "alibi: the model uses ALiBi, not a rotary embedding");
 }
 
+TEST(HfSpec, NamesOfStrangersCanBeShown) {
+  const std::string shape = R"(, "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 2,
+                               "max_position_embeddings": 512, "rope_theta": 10000)";
+  const HfConfig odd = config(R"({"model_type": "qw\u001b[31men")" + shape + "}");
+  EXPECT_EQ(odd.model_type(), "qw?[31men");
+  EXPECT_EQ(spec_of(odd).name, "qw?[31men");
+  EXPECT_EQ(error_of(config(R"({"rope_scaling": {"rope_type": "\u001b[31mx"})" + shape + "}")),
+            "rope_scaling.rope_type: unknown rope type \"?[31mx\"");
+  EXPECT_EQ(error_of(config(R"({"rope_parameters": {"\u001b_attention": {"rope_type": "default"}})" + shape + "}")),
+            "rope_parameters: expected kinds of layers, found \"?_attention\"");
+}
+
 }  // namespace
 }  // namespace mrrope

@@ -85,5 +85,16 @@ TEST(PlanJson, RefusesAnotherSchemaVersion) {
   EXPECT_EQ(plan_from_json(json.dump()).error().code, ErrorCode::unsupported);
 }
 
+// A plan may come from a stranger's file (mrrope.plan of a GGUF), and its names go to a terminal.
+TEST(PlanJson, NamesOfStrangersCanBeShown) {
+  Plan plan = *make_plan(test::gemma3_spec(), 524288, MrRopePro{});
+  plan.spec.name = plan.source = plan.spec.groups[1].name = "\x1b[31mevil\n";
+  const Result<Plan> back = plan_from_json(to_json(plan));
+  ASSERT_TRUE(back) << to_string(back.error());
+  for (const std::string& name : {back->spec.name, back->source, back->spec.groups[1].name}) {
+    EXPECT_EQ(name, "?[31mevil?");
+  }
+}
+
 }  // namespace
 }  // namespace mrrope
