@@ -62,6 +62,7 @@ struct HfFacts {
   int heads = 0;
   int kv_heads = 0;
   int head_dim = 0;                       // of the first group; MLA: its rotated part
+  int kv_lora_rank = 0;                   // MLA: the width of the latent without the rotated part
   std::vector<HfFact> sources = {};       // every value that was used
   std::vector<std::string> remarks = {};  // what is ignored or unusual, in sentences
 };

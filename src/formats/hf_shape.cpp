@@ -136,6 +136,9 @@ HfShape read_shape(const HfModel& model) {
   const int kv = own_heads && cls.kv_heads == cls.heads ? facts.heads : cls.kv_heads;
   facts.kv_heads =
       static_cast<int>(size_of(model, facts, "KV heads", {"num_key_value_heads", "num_kv_heads"}, 1, kMaxSize, kv));
+  if (cls.is(kMla) || !model.known()) {
+    facts.kv_lora_rank = static_cast<int>(size_of(model, facts, "KV latent", {"kv_lora_rank"}, 0, kMaxSize, 0));
+  }
   shape.context = size_of(model, facts, "max_position_embeddings", {"max_position_embeddings", "n_positions"}, 7,
                           kMaxContext, cls.context);
   if (shape.context == 0) reject(model.fields.path("max_position_embeddings"), ErrorCode::malformed, "missing");
