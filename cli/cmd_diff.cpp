@@ -127,7 +127,7 @@ void add_diff(CLI::App& program, Action& action) {
   command->add_option("B", options->b, "the same")->required();
   command->add_option("--tolerance", options->tolerance, "relative difference that counts as equal (default 1e-6)")
       ->type_name("X")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(number_between(0.0, 1.0));
   command->add_flag("--json", options->json, "for programs");
   command->callback([options, &action] { action = [options] { return run_diff(*options); }; });
 }

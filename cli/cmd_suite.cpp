@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "cli/benchmark.h"
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/table.h"
 #include "mrrope/statistics.h"
 #include "mrrope/units.h"
@@ -162,7 +163,7 @@ void add_suite(CLI::App& program, Action& action, const std::vector<std::string>
   command->add_option("--methods", b.eval.methods, "default: none,yarn,mrrope-pro")->type_name("LIST");
   command->add_flag("--quick", suite->quick, "ten minutes (the default)");
   command->add_option("--minutes", suite->minutes, "as many samples as fit into this time (10)")
-      ->check(CLI::PositiveNumber)
+      ->check(number_between(0.01, 100'000))
       ->type_name("N");
   command->add_option("--lengths", b.lengths, "default: doublings from the trained length on")->type_name("LIST");
   command->add_option("-f,--haystack", b.eval.texts, "the haystack: files of prose (default: built in)")

@@ -177,12 +177,17 @@ std::optional<Error> remove_file(const std::string& path) {
 
 // ---- PendingFile ---------------------------------------------------------------------------------------------------
 
-Result<PendingFile> PendingFile::create(const std::string& target, bool overwrite) {
+std::optional<Error> check_free(const std::string& target, bool overwrite) {
   struct stat status {};
   if (!overwrite && ::lstat(target.c_str(), &status) == 0) return exists(target);
   if (overwrite && ::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     return Error{ErrorCode::io, "not a regular file", target};
   }
+  return std::nullopt;
+}
+
+Result<PendingFile> PendingFile::create(const std::string& target, bool overwrite) {
+  if (auto error = check_free(target, overwrite)) return *std::move(error);
 
   const std::string folder = folder_of(target);
   const int unnamed = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);

@@ -73,6 +73,9 @@ std::optional<Error> sync_folder_of(const std::string& path);
 // Removes the name and syncs its folder.
 std::optional<Error> remove_file(const std::string& path);
 
+// An Error if the target exists and `overwrite` is false, or if it is no file that could be replaced.
+std::optional<Error> check_free(const std::string& target, bool overwrite);
+
 // A file being written for `target`, invisible until commit(). Where the file system has O_TMPFILE it has no name at
 // all, so that a killed process leaves nothing behind; elsewhere it is "<target>.XXXXXX.tmp", removed by the
 // destructor.

@@ -88,7 +88,7 @@ std::optional<Error> write_model(const GgufModel& model, const GgufEdits& edits,
                                  const WriteOptions& options) {
   const Result<std::vector<std::string>> targets = target_paths(model, target);
   if (!targets) return targets.error();
-  if (auto error = refuse_sources(model, *targets)) return error;
+  if (auto error = check_target(model, target, options.overwrite)) return error;
   if (auto error = check_shards(model, edits)) return error;
 
   std::vector<Edited> edited;
@@ -162,6 +162,16 @@ std::optional<Error> check_shards(const GgufModel& model, const GgufEdits& edits
   }
   for (const std::string& name : edits.removed_tensors) {
     if (in_others(name)) return refuse(name);
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check_target(const GgufModel& model, const std::string& target, bool overwrite) {
+  const Result<std::vector<std::string>> targets = target_paths(model, target);
+  if (!targets) return targets.error();
+  if (auto error = refuse_sources(model, *targets)) return error;
+  for (const std::string& path : *targets) {
+    if (auto error = base::check_free(path, overwrite)) return error;
   }
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "base/file.h"
 #include "mrrope/gguf.h"
@@ -17,5 +18,9 @@ std::optional<Error> check_unchanged(const base::File& source, const GgufFile& f
 
 // An Error if the edits name a tensor that another shard holds: only the first is ever changed.
 std::optional<Error> check_shards(const GgufModel& model, const GgufEdits& edits);
+
+// An Error if a copy cannot be called `target`: the name does not fit the shards, it is the model itself, or it is
+// taken.
+std::optional<Error> check_target(const GgufModel& model, const std::string& target, bool overwrite);
 
 }  // namespace mrrope::formats

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "formats/gguf_write.h"
 #include "mrrope/provenance.h"
 #include "mrrope/units.h"
 #include "targets/extend_formats.h"
@@ -104,7 +105,11 @@ Result<std::string> write(const ModelFile& model, const GgufEdits& edits, const 
                  "where to? output names a copy, in_place changes the file itself, sidecar leaves it alone", "output"};
   }
   const std::string target = options.in_place ? model.path : options.output;
-  if (options.dry_run) return target;
+  if (options.dry_run) {
+    if (options.in_place) return target;
+    if (auto error = formats::check_target(*model.gguf(), target, options.overwrite)) return *std::move(error);
+    return target;
+  }
   auto error = options.in_place ? edit_gguf_in_place(*model.gguf(), edits)
                                 : write_gguf(*model.gguf(), edits, target,
                                              {.overwrite = options.overwrite, .progress = options.progress});

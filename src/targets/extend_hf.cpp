@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "mrrope/hf_folder.h"
 #include "targets/extend_formats.h"
@@ -77,6 +78,10 @@ Result<Extension> take_back_hf(const ModelFile& model, const ExtendOptions& opti
                  "output"};
   }
   const std::string folder = folder_of(model);
+  std::error_code status;
+  if (options.dry_run && !fs::exists(fs::path(folder) / kOriginalConfig, status)) {
+    return Error{ErrorCode::invalid_argument, "nothing to take back: no " + std::string(kOriginalConfig), folder};
+  }
   if (!options.dry_run) {
     if (auto error = restore_config(folder)) return *std::move(error);
   }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "formats/hf_classes.h"
 #include "targets/findings.h"
 
@@ -229,7 +230,7 @@ void unknown_type(const Config& c, Reporter& out) {
   constexpr std::array<std::string_view, 9> known = {"default", "linear",       "dynamic", "yarn", "longrope",
                                                      "llama3",  "proportional", "mrope",   "su"};
   if (!c.rope().is_object() || std::find(known.begin(), known.end(), c.type()) != known.end()) return;
-  out.report("R121", fmt::format("no engine knows the rope type \"{}\" by that name", c.type()),
+  out.report("R121", fmt::format("no engine knows the rope type \"{}\" by that name", base::printable(c.type())),
              "one of linear, dynamic, yarn, longrope, llama3");
 }
 

@@ -60,7 +60,8 @@ class HuggingFace(InFolder):
         self.assertEqual(self.config.read_text(), self.text)
         self.assertEqual((self.model / "config.extended.json").read_text(), extended)
         self.assertFalse((self.model / "config.original.json").exists())
-        self.assertIn("nothing to take back", self.run_program("extend", self.model, "--undo", status=1))
+        for flags in ([], ["--dry-run"]):
+            self.assertIn("nothing to take back", self.run_program("extend", self.model, "--undo", *flags, status=1))
 
     def test_a_folder_is_not_extended_twice(self):
         self.run_program("extend", self.model, "-c", "32k")
@@ -207,6 +208,7 @@ class Gguf(InFolder):
         target = self.root / "out.gguf"
         target.write_text("mine")
         self.assertIn("hint: -f replaces it", self.run_program("extend", self.file, "--factor", "4", "-o", target, status=1))
+        self.assertIn("hint: -f", self.run_program("extend", self.file, "--factor", "4", "-o", target, "--dry-run", status=1))
         self.assertEqual(target.read_text(), "mine")
         self.run_program("extend", self.file, "--factor", "4", "-o", target, "-f")
         self.assertNotEqual(target.read_bytes(), b"mine")
@@ -235,6 +237,7 @@ class Gguf(InFolder):
             if name != self.file:
                 os.link(self.file, name)
             self.run_program("extend", self.file, "--factor", "4", "-o", name, "-f", status=1)
+            self.run_program("extend", self.file, "--factor", "4", "-o", name, "-f", "--dry-run", status=1)
             self.assertNotIn("-f", self.run_program("extend", self.file, "--factor", "4", "-o", name, status=1))
             self.assertEqual(self.file.read_bytes(), self.bytes)
 
