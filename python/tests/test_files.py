@@ -229,7 +229,7 @@ def test_names_that_are_not_utf8_are_shown_and_not_a_crash(gguf, tmp_path):
     data = gguf.read_bytes()
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(data.replace(b"tiny", b"\xff\xfe\x80y"))
-    assert "\ufffd" in mrrope.inspect(broken).name
+    assert mrrope.inspect(broken).name == "???y"
     odd = os.fsencode(tmp_path) + b"/\xff\xfe.gguf"
     with open(odd, "wb") as file:
         file.write(data)
