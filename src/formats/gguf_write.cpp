@@ -35,7 +35,8 @@ Result<std::vector<std::string>> target_paths(const GgufModel& model, const std:
   return paths;
 }
 
-std::optional<Error> refuse_sources(const GgufModel& model, const std::vector<std::string>& targets) {
+// An Error if one of them is the model itself, or taken.
+std::optional<Error> check_paths(const GgufModel& model, const std::vector<std::string>& targets, bool overwrite) {
   for (const std::string& target : targets) {
     const std::optional<base::FileIdentity> identity = base::identity_of(target);
     if (!identity) continue;
@@ -45,6 +46,9 @@ std::optional<Error> refuse_sources(const GgufModel& model, const std::vector<st
                      "this is the model itself (" + shard.path + "), not a place for a copy", target};
       }
     }
+  }
+  for (const std::string& target : targets) {
+    if (auto error = base::check_free(target, overwrite)) return error;
   }
   return std::nullopt;
 }
@@ -88,7 +92,7 @@ std::optional<Error> write_model(const GgufModel& model, const GgufEdits& edits,
                                  const WriteOptions& options) {
   const Result<std::vector<std::string>> targets = target_paths(model, target);
   if (!targets) return targets.error();
-  if (auto error = check_target(model, target, options.overwrite)) return error;
+  if (auto error = check_paths(model, *targets, options.overwrite)) return error;
   if (auto error = check_shards(model, edits)) return error;
 
   std::vector<Edited> edited;
@@ -169,11 +173,7 @@ std::optional<Error> check_shards(const GgufModel& model, const GgufEdits& edits
 std::optional<Error> check_target(const GgufModel& model, const std::string& target, bool overwrite) {
   const Result<std::vector<std::string>> targets = target_paths(model, target);
   if (!targets) return targets.error();
-  if (auto error = refuse_sources(model, *targets)) return error;
-  for (const std::string& path : *targets) {
-    if (auto error = base::check_free(path, overwrite)) return error;
-  }
-  return std::nullopt;
+  return check_paths(model, *targets, overwrite);
 }
 
 }  // namespace formats

@@ -28,7 +28,9 @@ struct Paths {
 bool is_config(const fs::path& file, const HfConfig& config) {
   const fs::path name = file.filename();
   if (name == "config.json" || name == kOriginalConfig || name == kExtendedConfig) return true;
-  if (name.extension() != ".json") return false;
+  std::error_code status;
+  // Before it is read: a tokenizer.json has megabytes
+  if (name.extension() != ".json" || fs::file_size(file, status) != config.original().size()) return false;
   const Result<std::string> text = read_file(file.string());
   return text && *text == config.original();
 }

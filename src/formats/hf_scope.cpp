@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "formats/gguf_bytes.h"
+#include "base/text.h"
 #include "mrrope/units.h"
 
 namespace mrrope::formats {
@@ -53,7 +53,7 @@ bool boolean(const Place& place) {
 
 std::string text(const Place& place) {
   if (!place.value->is_string()) mistyped(place, "a string");
-  return printable(place.value->get<std::string>(), std::string::npos);
+  return base::printable(place.value->get<std::string>(), std::string::npos);
 }
 
 std::vector<double> numbers(const Place& place, double min, double max) {

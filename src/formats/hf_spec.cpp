@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "formats/gguf_bytes.h"
+#include "base/text.h"
 #include "formats/hf_rope.h"
 #include "formats/hf_shape.h"
 #include "mrrope/units.h"
@@ -75,7 +75,7 @@ class SourceFinder {
     dialect(chosen.path + ", per kind of layer");
     std::vector<RopeSource> sources;
     for (const auto& [kind, value] : chosen.value->items()) {
-      if (const std::string shown = printable(kind); shown != kind) {
+      if (const std::string shown = base::printable(kind); shown != kind) {
         reject(chosen.path, ErrorCode::malformed, fmt::format("expected kinds of layers, found \"{}\"", shown));
       }
       if (value.is_null()) continue;  // these layers do not turn

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/gguf_bytes.h"
+#include "base/text.h"
 #include "formats/gguf_rope.h"
 #include "mrrope/hf_folder.h"
 
@@ -93,7 +93,7 @@ ModelFacts gguf_facts(const GgufModel& model) {
   ModelFacts facts;
   const GgufFile& head = model.head();
   facts.name = formats::name_of(model);
-  facts.architecture = formats::printable(model.architecture());
+  facts.architecture = base::printable(model.architecture());
   if (const GgufValue* type = head.find("general.file_type")) {
     const int code = whole(type->number());
     for (const auto& [known, name] : kFileTypes) {

@@ -108,10 +108,8 @@ inline constexpr auto kLmdeployExceptions = std::to_array<HfException>({
     {"baichuan chatglm deepseek deepseek_v2 deepseek_v3 deepseek_v32 gemma gemma2 glm4 glm4_moe glm4_moe_lite glm4v "
      "glm4v_text glm_moe_dsa gpt_oss internlm internlm2 internlm3 kimi_k2 llama llama4 llama4_text minicpm3 mistral "
      "mixtral mllama_text_model phi3 phimoe qwen qwen2 qwen2_5_vl qwen2_5_vl_text qwen2_moe qwen2_vl qwen2_vl_text "
-     "qwen3 "
-     "qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text qwen3_moe qwen3_next qwen3_omni_moe qwen3_omni_moe_text "
-     "qwen3_vl "
-     "qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text starcoder2",
+     "qwen3 qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text qwen3_moe qwen3_next qwen3_omni_moe "
+     "qwen3_omni_moe_text qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text starcoder2",
      kEvery, Outcome::honoured, kKnownModel},
     {"", kEvery, Outcome::refused, kUnknownModel},
 });
