@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: MIT
 # Libraries come from the system where it has them (Debian 12: nlohmann-json3-dev libfmt-dev libhwy-dev libxxhash-dev
-# libcli11-dev libgtest-dev libbenchmark-dev zlib1g-dev); otherwise most are fetched at the pinned tag. None of them appears
-# in an installed header. A consumer needs two of them, and only to link: zlib and Highway (cmake/install.cmake).
+# libcli11-dev libgtest-dev libbenchmark-dev zlib1g-dev); otherwise most are fetched at the pinned tag, which has to be
+# the pinned commit. None of them appears in an installed header. A consumer needs two of them, and only to link: zlib
+# and Highway (cmake/install.cmake).
 include(FetchContent)
 
-FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json.git GIT_TAG v3.11.2 GIT_SHALLOW ON
-                     FIND_PACKAGE_ARGS 3.11)
-FetchContent_Declare(fmt GIT_REPOSITORY https://github.com/fmtlib/fmt.git GIT_TAG 9.1.0 GIT_SHALLOW ON
-                     FIND_PACKAGE_ARGS 9)
-FetchContent_Declare(hwy GIT_REPOSITORY https://github.com/google/highway.git GIT_TAG 1.0.3 GIT_SHALLOW ON
-                     FIND_PACKAGE_ARGS 1.0)
+# mrrope_declare(NAME REPOSITORY TAG COMMIT find_package arguments…)
+function(mrrope_declare name repository tag commit)
+  FetchContent_Declare(${name} GIT_REPOSITORY https://github.com/${repository}.git GIT_TAG ${tag} GIT_SHALLOW ON
+                       PATCH_COMMAND ${CMAKE_COMMAND} -DCOMMIT=${commit}
+                                     -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/check_commit.cmake
+                       FIND_PACKAGE_ARGS ${ARGN})
+endfunction()
+
+mrrope_declare(nlohmann_json nlohmann/json v3.11.2 bc889afb4c5bf1c0d8ee29ef35eaaf4c8bef8a5d 3.11)
+mrrope_declare(fmt fmtlib/fmt 9.1.0 a33701196adfad74917046096bf5a2aa0ab0bb50 9)
+mrrope_declare(hwy google/highway 1.0.3 58746ca5b9f9444a2a3549704602ecc6239f8f41 1.0)
 FetchContent_MakeAvailable(nlohmann_json fmt)
 # Of a fetched Highway the library alone, and its installation: who links a static mrrope needs it. In a block with these
 # policies plain variables hold against its options, and BUILD_TESTING of the project around us stays as it is.
@@ -30,20 +36,17 @@ find_path(MRROPE_XXHASH_DIR xxhash.h REQUIRED)
 find_package(ZLIB REQUIRED)
 
 if(MRROPE_BUILD_CLI)
-  FetchContent_Declare(CLI11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.1.2 GIT_SHALLOW ON
-                       FIND_PACKAGE_ARGS 2.1)
+  mrrope_declare(CLI11 CLIUtils/CLI11 v2.1.2 70f8072f9dd2292fd0b9f9e5f58e279f60483ed3 2.1)
   FetchContent_MakeAvailable(CLI11)
 endif()
 
 if(MRROPE_BUILD_TESTS)
-  FetchContent_Declare(GTest GIT_REPOSITORY https://github.com/google/googletest.git GIT_TAG release-1.12.1
-                       GIT_SHALLOW ON FIND_PACKAGE_ARGS 1.12)
+  mrrope_declare(GTest google/googletest release-1.12.1 58d77fa8070e8cec2dc1ed015d66b454c8d78850 1.12)
   FetchContent_MakeAvailable(GTest)
 endif()
 
 if(MRROPE_BUILD_BENCH)
-  FetchContent_Declare(benchmark GIT_REPOSITORY https://github.com/google/benchmark.git GIT_TAG v1.7.1 GIT_SHALLOW ON
-                       FIND_PACKAGE_ARGS 1.7)
+  mrrope_declare(benchmark google/benchmark v1.7.1 d572f4777349d43653b21d6c2fc63020ab326db2 1.7)
   set(BENCHMARK_ENABLE_TESTING OFF CACHE BOOL "")
   FetchContent_MakeAvailable(benchmark)
 endif()
