@@ -2,6 +2,7 @@
 #include "cli/benchmark.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "eval/text_files.h"
 #include "mrrope/task_files.h"
 #include "mrrope/units.h"
@@ -63,9 +65,9 @@ Result<std::vector<const Task*>> tasks_of(const BenchmarkCommand& command, const
     if (chosen.empty()) return usage("no task of this group without a file of its items", "--items");
     if (!left_out.empty()) {
       const bool given = !command.questions.empty() || !command.items.empty();
-      fmt::print(stderr, "left out  {}: {} {}\n", base::join(left_out),
-                 given ? "nothing for it in the file of" : "the questions come by",
-                 command.group == "ruler" ? "--questions" : "--items");
+      note("left out  {}: {} {}\n", base::join(left_out),
+           given ? "nothing for it in the file of" : "the questions come by",
+           command.group == "ruler" ? "--questions" : "--items");
     }
     return chosen;
   }
@@ -155,9 +157,7 @@ Result<BenchmarkOptions> options_of(const BenchmarkCommand& command, const TaskT
   return options;
 }
 
-void say_too_long(std::int64_t items) {
-  fmt::print(stderr, "{} of the items do not fit; they are left out, not cut\n", items);
-}
+void say_too_long(std::int64_t items) { note("{} of the items do not fit; they are left out, not cut\n", items); }
 
 int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const TaskTexts& texts, BenchmarkOptions options,
                    const std::vector<std::string>& words) {
@@ -177,11 +177,22 @@ int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const Task
       measure_answers(session->model, *context, texts, *candidates, options, session->run, make_control(session->run));
   if (!cost) return ended(cost.error(), eval);
   if (cost->prompt_tokens > 0 && !eval.json) {
-    fmt::print(stderr, "computed {} of {} prompt tokens; prompts that begin alike share the rest\n",
-               cost->computed_tokens, cost->prompt_tokens);
+    note("computed {} of {} prompt tokens; prompts that begin alike share the rest\n", cost->computed_tokens,
+         cost->prompt_tokens);
   }
   if (cost->too_long > 0) say_too_long(cost->too_long);
   return print_scores(eval, session->run.info(), records_of(session->run, cost->asked), options.lengths);
+}
+
+// From the environment: arguments are shown to everyone on the machine, and recorded. Only from a variable that is ours
+// or that was named, so that the key of one service is not sent to another.
+Result<std::string> api_key_of(const BenchmarkCommand& command) {
+  const std::string& name = command.key_variable;
+  const char* key = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
+  if (key != nullptr) return std::string(key);
+  if (name == BenchmarkCommand().key_variable) return std::string();
+  // Not repeated: it may be the key itself
+  return usage("expected the name of an environment variable that is set, such as OPENAI_API_KEY", "--api-key-env");
 }
 
 int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, const TaskTexts& texts,
@@ -197,9 +208,14 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
                         .chat = command.chat,
                         .concurrency = command.concurrency,
                         .deadline_s = command.deadline};
-  if (const char* key = std::getenv("OPENAI_API_KEY")) servers.api_key = key;  // NOLINT(concurrency-mt-unsafe)
+  const Result<std::string> key = api_key_of(command);
+  if (!key) return fail(key.error());
+  servers.api_key = *key;
   // Asks nothing: a password in a URL is refused before the command is recorded
   if (const auto error = run_requests(servers, 0, nullptr, nullptr)) return fail(*error);
+  if (const std::vector<std::string> urls = servers_without_encryption(servers); !key->empty() && !urls.empty()) {
+    note("warning: the API key goes to {} without encryption; anyone on the way can read it\n", fmt::join(urls, ", "));
+  }
 
   std::optional<LlamaModel> vocabulary;
   TokenCount count;
@@ -216,7 +232,7 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
     Result<ServedCount> served = count_on_servers(servers, cancel_on_signals());
     if (!served) return ended(served.error(), eval);
     if (!served->exact) {
-      fmt::print(stderr, "the servers do not tokenise: lengths are estimated and checked by their usage figures\n");
+      note("the servers do not tokenise: lengths are estimated and checked by their usage figures\n");
     }
     count = served->count;
     counted = served->exact ? "/tokenize" : "estimated";
@@ -235,15 +251,17 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
   if (!cost) return ended(cost.error(), eval);
   if (cost->too_long > 0) say_too_long(cost->too_long);
   if (cost->over_budget > 0) {
-    fmt::print(stderr, "{} of {} prompts were longer than asked, by the servers' count\n", cost->over_budget,
-               cost->answered);
+    note("{} of {} prompts were longer than asked, by the servers' count\n", cost->over_budget, cost->answered);
   }
   if (cost->answered == 0 && cost->first_failure && cost->first_failure->where == "--lengths") {
     return fail(*cost->first_failure);
   }
   RunInfo shown = run->folder.info();
   shown.model = command.served_model;
-  const int status = print_scores(eval, shown, records_of(run->folder, cost->asked), options.lengths);
+  const std::vector<Record> records = records_of(run->folder, cost->asked);
+  // Where every request failed there is nothing to show, and the reason is not the lengths
+  const bool scores = !records.empty() || cost->failed == 0;
+  const int status = scores ? print_scores(eval, shown, records, options.lengths) : 1;
   if (cost->failed == 0) return status;
   return fail({ErrorCode::io,
                fmt::format("{} samples have no answer; the same command asks again. The first: {}", cost->failed,
@@ -266,8 +284,7 @@ Result<LlamaContext> ready_context(const BenchmarkCommand& command, const LlamaM
   Result<PromptFrame> frame = make_frame(model, command.chat_template);
   if (!frame) return frame.error();
   if (command.chat_template == "auto" && frame->name == "none" && !model.chat_template().empty()) {
-    fmt::print(
-        stderr,
+    note(
         "llama.cpp does not know this file's chat template: prompts are sent as plain text. --chat-template chatml,\n"
         "or another name that llama.cpp knows, sends them as a conversation\n");
   }

@@ -38,6 +38,7 @@ struct BenchmarkCommand {
   bool chat = false;
   int concurrency = 8;
   double deadline = 600;
+  std::string key_variable = "MRROPE_API_KEY";  // whose value is the key; a key itself is never an argument
 };
 
 // What the flags ask for, and the texts they name.

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/run_charts.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "mrrope/statistics.h"
 #include "mrrope/units.h"
 
@@ -38,7 +39,7 @@ int print_scores(const EvalOptions& options, const RunInfo& info, std::span<cons
   if (options.json) {
     Json json = report_head(info);
     for (const ScoreRow& row : rows) json["results"].push_back(score_json(row));
-    fmt::print("{}", base::write_json(json));
+    print("{}", base::write_json(json));
     return 0;
   }
 
@@ -66,8 +67,8 @@ int print_scores(const EvalOptions& options, const RunInfo& info, std::span<cons
     }
     table.add(cells);
   }
-  fmt::print("{}Percent right ± standard error by length; up to {} samples each\n", table.text(), n);
-  fmt::print("{}", needle_chart(records, info));
+  print("{}Percent right ± standard error by length; up to {} samples each\n", table.text(), n);
+  print("{}", needle_chart(records, info));
   print_next(options);
   return 0;
 }

@@ -71,28 +71,28 @@ Json to_json(const Figure& figure) {
 }
 
 void print_csv(const Figure& figure) {
-  fmt::print("{}", figure.x_label);
-  for (const Series& series : figure.series) fmt::print(",{}", series.name);
-  fmt::print("\n");
+  print("{}", figure.x_label);
+  for (const Series& series : figure.series) print(",{}", series.name);
+  print("\n");
   for (std::size_t i = 0; i < figure.x.size(); ++i) {
-    fmt::print("{}", format_number(figure.x[i]));
-    for (const Series& series : figure.series) fmt::print(",{}", format_number(series.y[i]));
-    fmt::print("\n");
+    print("{}", format_number(figure.x[i]));
+    for (const Series& series : figure.series) print(",{}", format_number(series.y[i]));
+    print("\n");
   }
 }
 
 void print_csv(const std::vector<Row>& rows) {
-  fmt::print(
+  print(
       "method,kind,attention_scale,first_zero,band_first_zero,smoothed_first_zero,unseen_pairs,unseen_ratio,"
       "short_drift_turns\n");
   for (const Row& row : rows) {
     const auto zero = [](const std::optional<std::int64_t>& z) { return z ? std::to_string(*z) : std::string(); };
     const GroupPlan& group = row.plan.groups[0];
     const Exposure e = exposure(row.plan);
-    fmt::print("{},{},{},{},{},{},{},{},{}\n", spell(row.plan.method), to_string(group.radix.kind),
-               format_number(group.attention_scale), zero(row.zeros.first_zero), zero(row.zeros.band_first_zero),
-               zero(row.zeros.smoothed_first_zero), e.unseen_pairs, format_number(e.unseen_ratio),
-               format_number(e.short_drift_turns));
+    print("{},{},{},{},{},{},{},{},{}\n", spell(row.plan.method), to_string(group.radix.kind),
+          format_number(group.attention_scale), zero(row.zeros.first_zero), zero(row.zeros.band_first_zero),
+          zero(row.zeros.smoothed_first_zero), e.unseen_pairs, format_number(e.unseen_ratio),
+          format_number(e.short_drift_turns));
   }
 }
 
@@ -113,23 +113,23 @@ void print_figure(const Figure& figure) {
     drawn.push_back(std::move(y));
   }
   if (figure.name == "bound") low = 0;  // blank = at or below zero, which is the point of the picture
-  fmt::print("{}\n\n", wrap(figure.caption, 80, 0));
+  print("{}\n\n", wrap(figure.caption, 80, 0));
   for (std::size_t s = 0; s < drawn.size(); ++s) {
     std::string name = figure.series[s].name;
     if (name.size() > 24) name = name.substr(0, 21) + "...";
-    fmt::print("{:<24} {}\n", name, sparkline(drawn[s], low, high, 54));
+    print("{:<24} {}\n", name, sparkline(drawn[s], low, high, 54));
   }
-  fmt::print("{}\n", dim(fmt::format("{:<24} {} {} .. {}; height {:.4g} .. {:.4g}{}", "", figure.x_label,
-                                     format_number(figure.x.front()), format_number(figure.x.back()),
-                                     log_scale ? std::exp(low) : low, log_scale ? std::exp(high) : high,
-                                     log_scale ? " (log)" : "")));
-  fmt::print("\nThe numbers: add --csv or --json.\n");
+  print("{}\n", dim(fmt::format("{:<24} {} {} .. {}; height {:.4g} .. {:.4g}{}", "", figure.x_label,
+                                format_number(figure.x.front()), format_number(figure.x.back()),
+                                log_scale ? std::exp(low) : low, log_scale ? std::exp(high) : high,
+                                log_scale ? " (log)" : "")));
+  print("\nThe numbers: add --csv or --json.\n");
 }
 
 void print_rows(const std::vector<Row>& rows, const Model& model, std::int64_t limit) {
   const LayerGroup& group = model.spec.groups[0];
-  fmt::print("{} pairs, base {}, trained for {} tokens; target {}, factor {:.6g}\n\n", group.rotary_dim / 2,
-             format_number(group.base), model.spec.context_trained, model.context_target, rows[0].plan.factor);
+  print("{} pairs, base {}, trained for {} tokens; target {}, factor {:.6g}\n\n", group.rotary_dim / 2,
+        format_number(group.base), model.spec.context_trained, model.context_target, rows[0].plan.factor);
   TextTable table({"method", "kind", "B zero", "band zero", "smoothed", "unseen", "short drift"}, 2);
   for (const Row& row : rows) {
     const Exposure e = exposure(row.plan);
@@ -137,13 +137,13 @@ void print_rows(const std::vector<Row>& rows, const Model& model, std::int64_t l
                zero_text(row.zeros.band_first_zero), zero_text(row.zeros.smoothed_first_zero),
                e.unseen_pairs == 0 ? "-" : std::to_string(e.unseen_pairs), fmt::format("{:.3g}", e.short_drift_turns)});
   }
-  fmt::print("{}", table.text());
-  fmt::print("{}\n",
-             dim(wrap(fmt::format("B(m) = sum cos(m theta_i): first distance up to {} where it is <= 0; of the band's "
-                                  "pairs only; of its mean over 512 distances (the trend).",
-                                  limit),
-                      80, 0)));
-  fmt::print("\nFigures: --figure scale|bound|position|decay, with --csv or --json for the data.\n");
+  print("{}", table.text());
+  print("{}\n",
+        dim(wrap(fmt::format("B(m) = sum cos(m theta_i): first distance up to {} where it is <= 0; of the band's "
+                             "pairs only; of its mean over 512 distances (the trend).",
+                             limit),
+                 80, 0)));
+  print("\nFigures: --figure scale|bound|position|decay, with --csv or --json for the data.\n");
 }
 
 Result<std::vector<Row>> analyse(const Options& options, const Model& model, std::int64_t limit) {
@@ -211,7 +211,7 @@ int run_analyze(const Options& options) {
       json["bound_limit"] = *limit;
       for (const Row& row : *rows) json["methods"].push_back(to_json(row));
     }
-    fmt::print("{}", base::write_json(json));
+    print("{}", base::write_json(json));
   } else if (options.csv) {
     figure ? print_csv(*figure) : print_csv(*rows);
   } else {

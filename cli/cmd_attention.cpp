@@ -81,16 +81,15 @@ void print_json(const Options& options, const Document& text, const Band& pairs,
                                {"lower", c.values.lower},
                                {"upper", c.values.upper}});
   }
-  fmt::print("{}", base::write_json(json));
+  print("{}", base::write_json(json));
 }
 
 void print_csv(std::span<const double> distances, std::span<const Curve> curves) {
-  fmt::print("distance,method,mean,deviation,lower,upper\n");
+  print("distance,method,mean,deviation,lower,upper\n");
   for (const Curve& c : curves) {
     for (std::size_t i = 0; i < distances.size(); ++i) {
-      fmt::print("{},{},{},{},{},{}\n", format_number(distances[i]), c.plan.text(), format_number(c.values.mean[i]),
-                 format_number(c.values.deviation[i]), format_number(c.values.lower[i]),
-                 format_number(c.values.upper[i]));
+      print("{},{},{},{},{},{}\n", format_number(distances[i]), c.plan.text(), format_number(c.values.mean[i]),
+            format_number(c.values.deviation[i]), format_number(c.values.lower[i]), format_number(c.values.upper[i]));
     }
   }
 }
@@ -103,11 +102,11 @@ void print_text(const Options& options, const Band& pairs, std::int64_t trained,
     low = std::min(low, *std::min_element(c.values.mean.begin(), c.values.mean.end()));
     high = std::max(high, *std::max_element(c.values.mean.begin(), c.values.mean.end()));
   }
-  fmt::print("Mean contribution of pairs {} to {} to attention scores, {} pairs of query and key\n\n",
-             static_cast<int>(pairs.low), static_cast<int>(pairs.high), options.sampling.samples);
-  for (const Curve& c : curves) fmt::print("{:<24} {}\n", c.plan.text(), sparkline(c.values.mean, low, high, 54));
-  fmt::print("{}\n\n", dim(fmt::format("{:<24} distance 1 .. {:.0f} (log); height {:.3g} .. {:.3g}", "",
-                                       distances.back(), low, high)));
+  print("Mean contribution of pairs {} to {} to attention scores, {} pairs of query and key\n\n",
+        static_cast<int>(pairs.low), static_cast<int>(pairs.high), options.sampling.samples);
+  for (const Curve& c : curves) print("{:<24} {}\n", c.plan.text(), sparkline(c.values.mean, low, high, 54));
+  print("{}\n\n", dim(fmt::format("{:<24} distance 1 .. {:.0f} (log); height {:.3g} .. {:.3g}", "", distances.back(),
+                                  low, high)));
   std::vector<std::string> head = {"mean ± spread at distance"};
   std::vector<std::size_t> at;
   for (const double share : {0.05, 0.5, 1.0, 4.0, 16.0}) {
@@ -124,7 +123,7 @@ void print_text(const Options& options, const Band& pairs, std::int64_t trained,
       row.push_back(fmt::format("{:.2f} ± {:.2f}", c.values.mean[i], c.values.deviation[i]));
     table.add(row);
   }
-  fmt::print("{}\nThe numbers: add --csv or --json. What is computed: docs/attention.md\n", table.text());
+  print("{}\nThe numbers: add --csv or --json. What is computed: docs/attention.md\n", table.text());
 }
 
 int run_attention(Options& options) {

@@ -108,7 +108,10 @@ void add_server_options(CLI::App& command, BenchmarkCommand& b) {
             ->check(CLI::Range(1, 4096))
             ->type_name("N"));
   group(command.add_option("--deadline", b.deadline, "seconds for one request (600)")->type_name("S"));
-  command.footer("The API key of servers is read from OPENAI_API_KEY.");
+  group(command
+            .add_option("--api-key-env", b.key_variable,
+                        "the environment variable that holds their API key\n(MRROPE_API_KEY)")
+            ->type_name("NAME"));
 }
 
 }  // namespace

@@ -99,13 +99,13 @@ int run_compare(const CompareOptions& options) {
     if (!found.empty()) sentences += wrap(plan.text() + ": " + found, terminal().width - 2, 2) + "\n";
   }
   if (options.json) {
-    fmt::print("{}", base::write_json(json));
+    print("{}", base::write_json(json));
     return 0;
   }
-  fmt::print("{}* a difference; ± half of the 95 % interval, paired over {} document{}{}\n\n{}", table.text(),
-             documents, documents == 1 ? "" : "s",
-             documents == 1 ? " and its stretches of 256 tokens: a verdict about this text only" : "", sentences);
-  fmt::print("{}", loss_chart(records, *info));
+  print("{}* a difference; ± half of the 95 % interval, paired over {} document{}{}\n\n{}", table.text(), documents,
+        documents == 1 ? "" : "s",
+        documents == 1 ? " and its stretches of 256 tokens: a verdict about this text only" : "", sentences);
+  print("{}", loss_chart(records, *info));
   return 0;
 }
 

@@ -98,18 +98,18 @@ int run_diff(const Options& options) {
   json["context"] = {a->context, b->context};
   json["by_table"] = {a->by_table, b->by_table};
   if (options.json) {
-    fmt::print("{}", base::write_json(json));
+    print("{}", base::write_json(json));
   } else {
-    fmt::print("A         {}\nB         {}\n\n{}", a->title, b->title, table.text());
+    print("A         {}\nB         {}\n\n{}", a->title, b->title, table.text());
     if (a->groups.size() != b->groups.size()) {
-      fmt::print("\nA has {} groups of layers, B has {}\n", a->groups.size(), b->groups.size());
+      print("\nA has {} groups of layers, B has {}\n", a->groups.size(), b->groups.size());
     }
-    if (a->context != b->context) fmt::print("\ncontext: A {}, B {}\n", a->context, b->context);
+    if (a->context != b->context) print("\ncontext: A {}, B {}\n", a->context, b->context);
     for (const Side* side : {&*a, &*b}) {
-      if (!side->by_table) fmt::print("\n{} computes something else than this table\n", side->title);
-      for (const std::string& note : side->notes) fmt::print("  {}\n", wrap(note, 76, 2));
+      if (!side->by_table) print("\n{} computes something else than this table\n", side->title);
+      for (const std::string& note : side->notes) print("  {}\n", wrap(note, 76, 2));
     }
-    fmt::print("\n{}\n", equal ? "the same rotation" : "not the same rotation");
+    print("\n{}\n", equal ? "the same rotation" : "not the same rotation");
   }
   return equal ? 0 : 3;
 }

@@ -59,10 +59,10 @@ std::string table_text(const EngineRow& row, const RopeSpec& spec) {
 
 void print_findings(const std::vector<Finding>& findings) {
   for (const Finding& f : findings) {
-    fmt::print("{} {:<8} {}\n", bold(f.code), to_string(f.severity), wrap(f.message, 66, 14));
-    if (!f.advice.empty()) fmt::print("              {}\n", wrap("-> " + f.advice, 66, 17));
+    print("{} {:<8} {}\n", bold(f.code), to_string(f.severity), wrap(f.message, 66, 14));
+    if (!f.advice.empty()) print("              {}\n", wrap("-> " + f.advice, 66, 17));
   }
-  if (findings.empty()) fmt::print("no findings\n");
+  if (findings.empty()) print("no findings\n");
 }
 
 void print_engines(const std::vector<EngineRow>& rows, const RopeSpec& spec) {
@@ -80,11 +80,11 @@ void print_engines(const std::vector<EngineRow>& rows, const RopeSpec& spec) {
     for (const std::string& note : said)
       notes += fmt::format("  {}\n", wrap(fmt::format("{}: {}", row.info->title, note), 76, 4));
   }
-  fmt::print("\n{}", table.text());
+  print("\n{}", table.text());
   std::string_view day;
   for (const EngineRow& row : rows) day = std::max(day, row.info->verified);
-  fmt::print("  {}\n", dim(fmt::format("run: compared with the running engine, {}; read: from its source", day)));
-  if (!notes.empty()) fmt::print("\n{}", notes);
+  print("  {}\n", dim(fmt::format("run: compared with the running engine, {}; read: from its source", day)));
+  if (!notes.empty()) print("\n{}", notes);
 }
 
 Json to_json(const ModelFile& model, const std::vector<Finding>& findings, const std::vector<EngineRow>& rows) {
@@ -119,7 +119,7 @@ int print_catalogue() {
   for (const FindingInfo& info : finding_catalogue()) {
     table.add({std::string(info.code), to_string(info.severity), std::string(info.title)});
   }
-  fmt::print("{}", table.text());
+  print("{}", table.text());
   return 0;
 }
 
@@ -132,7 +132,7 @@ int run_doctor(const Options& options) {
   const std::vector<Finding> findings = diagnose(*model);
   const std::vector<EngineRow> rows = ask_engines(*model);
   if (options.json) {
-    fmt::print("{}", base::write_json(to_json(*model, findings, rows)));
+    print("{}", base::write_json(to_json(*model, findings, rows)));
   } else {
     print_findings(findings);
     const Result<RopeSpec> spec = rope_spec(*model);

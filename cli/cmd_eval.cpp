@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/eval.h"
 #include "cli/input.h"
+#include "cli/terminal.h"
 #include "mrrope/units.h"
 
 namespace mrrope::cli {
@@ -89,8 +90,8 @@ int run_ppl(const PplCommand& options, const std::vector<std::string>& command) 
                                   const Candidates& candidates) {
                      for (const Document& document : documents) {
                        if (std::ssize(document.tokens) >= longest) continue;
-                       fmt::print(stderr, "{}: {} tokens, shorter than {}; it counts at lengths it reaches\n",
-                                  document.name, document.tokens.size(), longest);
+                       note("{}: {} tokens, shorter than {}; it counts at lengths it reaches\n", document.name,
+                            document.tokens.size(), longest);
                      }
                      return measure_ppl(session.model, context, documents, candidates, ppl, session.run,
                                         make_control(session.run));

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "mrrope/export.h"
 
 namespace mrrope::cli {
@@ -28,10 +29,10 @@ int run_export(const Options& options) {
       export_lm_eval(run->info(), run->records(), options.folder, std::chrono::system_clock::now());
   if (!files) return fail(files.error());
   if (options.json) {
-    fmt::print("{}", base::write_json(base::Json{{"schema", "mrrope.export/1"}, {"files", *files}}));
+    print("{}", base::write_json(base::Json{{"schema", "mrrope.export/1"}, {"files", *files}}));
     return 0;
   }
-  for (const std::string& file : *files) fmt::print("wrote     {}\n", file);
+  for (const std::string& file : *files) print("wrote     {}\n", file);
   return 0;
 }
 

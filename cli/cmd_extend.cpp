@@ -2,7 +2,6 @@
 //
 // mrrope extend: writes a plan into a model. Shows every change, verifies by reading back.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/extend.h"
 #include "cli/input.h"
+#include "cli/terminal.h"
 
 namespace mrrope::cli {
 
@@ -69,17 +69,26 @@ Result<Plan> plan_of(const Options& options, const RopeSpec& spec) {
 
 // A line that rewrites itself on a terminal, nothing anywhere else.
 std::function<bool(std::uint64_t, std::uint64_t)> progress_line() {
-  if (isatty(STDERR_FILENO) == 0) return {};
+  if (!terminal().progress) return {};
   const auto start = std::chrono::steady_clock::now();
   return [start](std::uint64_t done, std::uint64_t total) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1;
     const double left = share > 0 ? seconds * (1 - share) / share : 0;
-    fmt::print(stderr, "\r{:5.1f} %  {:.0f} MB/s  {:.0f} s left ", 100 * share,
-               seconds > 0 ? static_cast<double>(done) / seconds / 1e6 : 0, left);
-    if (done >= total) fmt::print(stderr, "\r{:40}\r", "");
+    const double speed = seconds > 0 ? static_cast<double>(done) / seconds / 1e6 : 0;
+    show_progress(done < total ? fmt::format("{:5.1f} %  {:.0f} MB/s  {:.0f} s left", 100 * share, speed, left) : "");
     return true;
   };
+}
+
+// The plan is read, and must not be what is written.
+std::optional<Error> check_inputs(const Options& options) {
+  std::error_code status;
+  if (options.plan.empty() || options.extend.output.empty() ||
+      !std::filesystem::equivalent(options.plan, options.extend.output, status)) {
+    return std::nullopt;
+  }
+  return Error{ErrorCode::invalid_argument, "this is the plan itself, not a place for a copy", options.extend.output};
 }
 
 // The library names its options; here they are flags.
@@ -113,11 +122,19 @@ std::string hint_for(const Error& error, const Options& options, const ModelFile
   return "";
 }
 
+// Whether --undo wants no more than that an interrupted change was taken back.
+bool is_all_of_undo(const Options& options, const ModelFile& model) {
+  const bool nowhere = options.extend.output.empty() && !options.extend.in_place;
+  return options.undo && (nowhere || (options.extend.in_place && !was_extended(model)));
+}
+
 int run_extend(const Options& options) {
-  // A change in place that was interrupted comes first
-  const Result<bool> recovered = recover_gguf(options.model.file);
+  if (const auto error = check_inputs(options)) return fail(*error);
+  // A change in place that was interrupted comes first. A dry run leaves it: read_model() then says what to type
+  Result<bool> recovered = false;
+  if (!options.extend.dry_run) recovered = recover_gguf(options.model.file);
   if (!recovered) return fail(recovered.error());
-  if (*recovered) fmt::print(stderr, "{}: an interrupted change was taken back\n", options.model.file);
+  if (*recovered) note("{}: an interrupted change was taken back\n", options.model.file);
 
   const Result<ModelFile> file = read_model(options.model.file);
   if (!file) return fail(file.error());
@@ -126,6 +143,11 @@ int run_extend(const Options& options) {
                         .gguf = file->gguf() != nullptr,
                         .dry_run = options.extend.dry_run,
                         .second_folder = !options.extend.output.empty()};
+  if (*recovered && is_all_of_undo(options, *file)) {
+    outcome.extension.written = outcome.extension.model = options.model.file;
+    print_extension(outcome, options.json);
+    return 0;
+  }
   if (!options.undo) {
     const Result<RopeSpec> spec = rope_spec(*file);
     if (!spec) return fail({spec.error().code, to_string(spec.error()), options.model.file});
@@ -183,12 +205,16 @@ void add_extend(CLI::App& program, Action& action) {
       ->excludes(output)
       ->excludes(sidecar);
   command->add_flag("--dry-run", options->extend.dry_run, "show the changes, write nothing");
-  auto* undo = command->add_flag("--undo", options->undo, "take an extension back (a .gguf: with -o or --in-place)");
+  auto* undo = command->add_flag(
+      "--undo", options->undo,
+      "take an extension back (a .gguf: with -o or --in-place),\nor a change in place that was interrupted");
   auto* relabel =
       command->add_flag("--relabel", options->extend.relabel,
                         "allow another architecture name with the same graph\n(qwen2, qwen3; docs/gguf.md)");
   for (CLI::Option* forward : {context, factor, method, plan, target, sidecar, relabel}) undo->excludes(forward);
-  command->add_flag("-f,--force", options->extend.overwrite, "overwrite an existing output");
+  command->add_flag("-f,--force", options->extend.overwrite,
+                    "overwrite an existing output; --in-place: also a file\nwith several names, with a sidecar, or "
+                    "that others\nmay have open");
   command->add_flag("--json", options->json, "what was done, as JSON");
   command->callback([options, &action] { action = [options] { return run_extend(*options); }; });
 }

@@ -49,7 +49,7 @@ std::string count_text(double count) {
 std::string bullet() { return terminal().unicode ? " · " : ", "; }
 
 void fact(std::string_view label, const std::string& text) {
-  if (!text.empty()) fmt::print("{}{}\n", bold(fmt::format("{:<18}", label)), wrap(text, 62, 18));
+  if (!text.empty()) print("{}{}\n", bold(fmt::format("{:<18}", label)), wrap(text, 62, 18));
 }
 
 // "llama · 135M · 30 layers · 9 heads, 3 for keys · head 64"
@@ -182,14 +182,14 @@ int run_inspect(const Options& options) {
     if (found) now = *std::move(found);
   }
   if (options.json) {
-    fmt::print("{}", base::write_json(to_json(*model, *spec, facts, now)));
+    print("{}", base::write_json(to_json(*model, *spec, facts, now)));
     return 0;
   }
 
   std::string title = facts.name.empty() ? model->path : facts.name;
   if (!facts.quantization.empty()) title += " " + facts.quantization;
   if (facts.bytes > 0) title += bullet() + size_text(static_cast<double>(facts.bytes));
-  fmt::print("{}\n", bold(title));
+  print("{}\n", bold(title));
   fact("model", shape_text(facts));
   fact("trained context", std::to_string(spec->context_trained));
   for (std::size_t g = 0; g < spec->groups.size(); ++g) {
@@ -206,8 +206,8 @@ int run_inspect(const Options& options) {
     for (const std::string& note : now->notes) fact("note", note);
   }
   // Never wrapped: it is there to be copied
-  fmt::print("{}mrrope plan {} -c {}\n", bold(fmt::format("{:<18}", "next")), base::shell_quoted(options.file),
-             format_context(4 * spec->context_trained));
+  print("{}mrrope plan {} -c {}\n", bold(fmt::format("{:<18}", "next")), base::shell_quoted(options.file),
+        format_context(4 * spec->context_trained));
   return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "mrrope/merge.h"
 
 namespace mrrope::cli {
@@ -25,23 +26,22 @@ int run_merge(const Options& options) {
   const Result<Merged> merged = merge_runs(options.runs, options.output);
   if (!merged) return fail(merged.error());
   if (options.json) {
-    fmt::print("{}", base::write_json(base::Json{{"schema", "mrrope.merge/1"},
-                                                 {"records", merged->records},
-                                                 {"repeated", merged->repeated},
-                                                 {"contradictions", merged->contradictions},
-                                                 {"torn", merged->torn}}));
+    print("{}", base::write_json(base::Json{{"schema", "mrrope.merge/1"},
+                                            {"records", merged->records},
+                                            {"repeated", merged->repeated},
+                                            {"contradictions", merged->contradictions},
+                                            {"torn", merged->torn}}));
     return 0;
   }
-  fmt::print("merged    {} records of {} run{} into {}\n", merged->records, options.runs.size(),
-             options.runs.size() == 1 ? "" : "s", options.output);
-  if (merged->repeated > 0) fmt::print("repeated  {} left out, the first of each is kept\n", merged->repeated);
+  print("merged    {} records of {} run{} into {}\n", merged->records, options.runs.size(),
+        options.runs.size() == 1 ? "" : "s", options.output);
+  if (merged->repeated > 0) print("repeated  {} left out, the first of each is kept\n", merged->repeated);
   if (merged->contradictions > 0) {
-    fmt::print("note      {} of them have another result than the one kept: the engine does not repeat itself\n",
-               merged->contradictions);
+    print("note      {} of them have another result than the one kept: the engine does not repeat itself\n",
+          merged->contradictions);
   }
   for (const std::string& run : merged->torn) {
-    fmt::print("note      the last line of {} is damaged and was left out; the same eval command measures it again\n",
-               run);
+    print("note      the last line of {} is damaged and was left out; the same eval command measures it again\n", run);
   }
   return 0;
 }

@@ -52,9 +52,9 @@ Json to_json(const MethodInfo& info) {
 
 void print_one(const MethodInfo& info) {
   const auto fact = [](std::string_view label, std::string_view text) {
-    if (!text.empty()) fmt::print("{}{}\n", bold(fmt::format("{:<10}", label)), wrap(text, 70, 10));
+    if (!text.empty()) print("{}{}\n", bold(fmt::format("{:<10}", label)), wrap(text, 70, 10));
   };
-  fmt::print("{}: {}\n\n", bold(info.name), info.summary);
+  print("{}: {}\n\n", bold(info.name), info.summary);
   fact("s_i", info.formula);
   fact("kind", info.kind);
   fact("source", info.source);
@@ -66,12 +66,12 @@ void print_one(const MethodInfo& info) {
     for (const ParameterInfo& p : info.parameters) {
       table.add({std::string(p.name), p.default_value, std::string(p.meaning)});
     }
-    fmt::print("\n{}", table.text());
+    print("\n{}", table.text());
   }
   const std::string example = info.is_modifier ? "mrrope-pro+" + std::string(info.name) : std::string(info.name);
   if (!info.needs_parameters) {
-    fmt::print("\n");
-    fmt::print("{}mrrope plan --spec dim=128,base=1e4,ctx=4k -c 64k --method {}\n", bold("try       "), example);
+    print("\n");
+    print("{}mrrope plan --spec dim=128,base=1e4,ctx=4k -c 64k --method {}\n", bold("try       "), example);
   }
 }
 
@@ -86,12 +86,12 @@ void print_all() {
     if (info.kind == "not a conversion") kind = "(rescaling)";
     table.add({std::string(info.name), std::string(info.summary), kind});
   }
-  fmt::print("{}", table.text());
-  fmt::print("\n{}\n",
-             "* depends on the factor or a parameter: mrrope methods NAME tells all of one.\n\n"
-             "Spelling: NAME[:key=value]...[+MODIFIER[:key=value]...], for example\n"
-             "yarn:beta_fast=16:truncate=false or mrrope-pro+cope. Modifiers compose with any\n"
-             "method; every method takes attention_scale=a.");
+  print("{}", table.text());
+  print("\n{}\n",
+        "* depends on the factor or a parameter: mrrope methods NAME tells all of one.\n\n"
+        "Spelling: NAME[:key=value]...[+MODIFIER[:key=value]...], for example\n"
+        "yarn:beta_fast=16:truncate=false or mrrope-pro+cope. Modifiers compose with any\n"
+        "method; every method takes attention_scale=a.");
 }
 
 int run_methods(const Options& options) {
@@ -102,13 +102,13 @@ int run_methods(const Options& options) {
     }
     Json all = Json::array();
     for (const MethodInfo& info : method_catalogue()) all.push_back(to_json(info));
-    fmt::print("{}", base::write_json({{"schema", "mrrope.methods/1"}, {"methods", std::move(all)}}));
+    print("{}", base::write_json({{"schema", "mrrope.methods/1"}, {"methods", std::move(all)}}));
     return 0;
   }
   for (const MethodInfo& info : method_catalogue()) {
     if (!is_called(info, options.name)) continue;
     if (options.json) {
-      fmt::print("{}", base::write_json({{"schema", "mrrope.methods/1"}, {"methods", Json::array({to_json(info)})}}));
+      print("{}", base::write_json({{"schema", "mrrope.methods/1"}, {"methods", Json::array({to_json(info)})}}));
     } else {
       print_one(info);
     }

@@ -33,7 +33,7 @@ constexpr std::size_t kLabel = 10;
 
 // "model     64 pairs · base 10000": a label and what belongs to it, wrapped.
 void print_fact(std::string_view label, std::string_view text) {
-  fmt::print("{}{}\n", bold(fmt::format("{:<{}}", label, kLabel)), wrap(text, kWidth - kLabel, kLabel));
+  print("{}{}\n", bold(fmt::format("{:<{}}", label, kLabel)), wrap(text, kWidth - kLabel, kLabel));
 }
 
 std::string bullet() { return terminal().unicode ? " · " : ", "; }
@@ -98,16 +98,16 @@ void print_charts(const Plan& plan) {
   const double top = finite.empty() ? 1 : *std::max_element(finite.begin(), finite.end());
   if (group.radix.kind == Conversion::Kind::none || top <= 1) return;
   const std::string axis = pair_axis(group, 64);
-  fmt::print("\n{}  how much each pair is slowed down (log scale; fast pairs left)\n{}", bold("s_i"),
-             draw({.values = group.pair_factors, .min = 1, .max = top, .log_scale = true, .axis = axis}));
+  print("\n{}  how much each pair is slowed down (log scale; fast pairs left)\n{}", bold("s_i"),
+        draw({.values = group.pair_factors, .min = 1, .max = top, .log_scale = true, .axis = axis}));
   if (group.radix.kind == Conversion::Kind::not_a_conversion || group.lambda.empty()) return;
   const double steepest = std::max(group.radix.edge_last, std::max(group.radix.lambda_first, group.radix.lambda_last));
-  fmt::print("\n{}  growth of each digit's radix\n{}", bold("lambda_i"),
-             draw({.values = group.lambda,
-                   .min = 1,
-                   .max = std::max({steepest, group.radix.edge_first, 1.0001}),
-                   .height = 3,
-                   .axis = axis}));
+  print("\n{}  growth of each digit's radix\n{}", bold("lambda_i"),
+        draw({.values = group.lambda,
+              .min = 1,
+              .max = std::max({steepest, group.radix.edge_first, 1.0001}),
+              .height = 3,
+              .axis = axis}));
 }
 
 void print_comparison(const Plan& plan) {
@@ -131,10 +131,10 @@ void print_comparison(const Plan& plan) {
                fmt::format("{:.3g}", e.short_drift_turns)},
               here);
   }
-  fmt::print("\n{}", table.text());
-  fmt::print("{}\n",
-             dim(fmt::format("  s mid: pair {}; unseen: pairs with new angles, and how far beyond training;", middle)));
-  fmt::print("{}\n", dim("  short drift: turns the most displaced pair is off within the trained length"));
+  print("\n{}", table.text());
+  print("{}\n",
+        dim(fmt::format("  s mid: pair {}; unseen: pairs with new angles, and how far beyond training;", middle)));
+  print("{}\n", dim("  short drift: turns the most displaced pair is off within the trained length"));
 }
 
 bool same_choice(const Plan& a, const Plan& b) {
@@ -158,18 +158,18 @@ std::string next_command(const Options& options, const Model& model, const Plan&
 
 void print_next(const std::string& command) {
   // Never wrapped: it is there to be copied
-  if (!command.empty()) fmt::print("\n{}{}\n", bold(fmt::format("{:<{}}", "next", kLabel)), command);
+  if (!command.empty()) print("\n{}{}\n", bold(fmt::format("{:<{}}", "next", kLabel)), command);
 }
 
 void print_csv(const Plan& plan) {
   const GroupPlan& group = plan.groups[0];
   const Spectrum learned = spectrum_of(plan.spec, 0);
-  fmt::print("pair,trained_wavelength,turns,pair_factor,inv_freq,lambda\n");
+  print("pair,trained_wavelength,turns,pair_factor,inv_freq,lambda\n");
   for (std::size_t i = 0; i < group.pair_factors.size(); ++i) {
     const int pair = static_cast<int>(i);
-    fmt::print("{},{},{},{},{},{}\n", i, format_number(wavelength(learned, pair)), format_number(turns(learned, pair)),
-               format_number(group.pair_factors[i]), format_number(group.inv_freq[i]),
-               i < group.lambda.size() ? format_number(group.lambda[i]) : "");
+    print("{},{},{},{},{},{}\n", i, format_number(wavelength(learned, pair)), format_number(turns(learned, pair)),
+          format_number(group.pair_factors[i]), format_number(group.inv_freq[i]),
+          i < group.lambda.size() ? format_number(group.lambda[i]) : "");
   }
 }
 
@@ -201,7 +201,7 @@ int run_plan(const Options& options) {
   plan->source = model->source;
 
   if (options.json) {
-    fmt::print("{}", to_json(*plan));
+    print("{}", to_json(*plan));
   } else if (options.csv) {
     print_csv(*plan);
   } else {

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/file.h"
+#include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "mrrope/report.h"
@@ -22,35 +25,58 @@ struct Options {
   std::string output;
   std::string specs;
   std::string baseline;
+  bool force = false;
 };
 
-std::optional<Error> write_specs(const std::string& folder, const Report& report) {
+// What mrrope wrote says so near its front; of a .csv, which cannot, the columns do.
+bool is_page(std::string_view start) {
+  return start.starts_with("<!DOCTYPE html>\n") &&
+         start.find("<meta name=\"generator\" content=\"mrrope ") != std::string_view::npos;
+}
+
+bool is_picture(std::string_view start) {
+  return start.find("\"usermeta\": {\n    \"generator\": \"mrrope\"\n  }") != std::string_view::npos;
+}
+
+base::OutputRule rule_of(const Options& options, std::function<bool(std::string_view)> ours) {
+  base::OutputRule rule{.ours = std::move(ours), .inputs = options.runs, .force = options.force};
+  for (const std::string& run : options.runs) {
+    for (const char* file : {"/run.json", "/records.jsonl"}) rule.inputs.push_back(run + file);
+  }
+  return rule;
+}
+
+std::optional<Error> write_specs(const Options& options, const Report& report) {
   std::error_code status;
-  std::filesystem::create_directories(folder, status);
-  if (status) return Error{ErrorCode::io, "cannot make the folder: " + status.message(), folder};
+  std::filesystem::create_directories(options.specs, status);
+  if (status) return Error{ErrorCode::io, "cannot make the folder: " + status.message(), options.specs};
   for (const Picture& picture : report.pictures) {
-    const std::string path = folder + "/" + picture.name;
-    if (auto error = base::write_file(path + ".vl.json", picture.spec, true)) return error;
-    if (auto error = base::write_file(path + ".csv", picture.csv, true)) return error;
+    const std::string path = options.specs + "/" + picture.name;
+    const std::string columns = picture.csv.substr(0, picture.csv.find('\n') + 1);
+    const auto is_table = [&columns](std::string_view start) { return start.starts_with(columns); };
+    if (auto error = base::write_output(path + ".vl.json", picture.spec, rule_of(options, is_picture))) return error;
+    if (auto error = base::write_output(path + ".csv", picture.csv, rule_of(options, is_table))) return error;
   }
   return std::nullopt;
 }
 
 int run_report(const Options& options) {
+  const base::OutputRule rule = rule_of(options, is_page);
+  // Before a million records are read
+  if (const Result<bool> allowed = base::may_replace(options.output, rule); !allowed) return fail(allowed.error());
   const Result<Report> report = make_report(options.runs, {.baseline = options.baseline});
   if (!report) return fail(report.error());
   for (const std::string& run : report->torn) {
-    fmt::print(stderr, "the last line of {} is damaged and was left out; the same eval command measures it again\n",
-               run);
+    note("the last line of {} is damaged and was left out; the same eval command measures it again\n", run);
   }
-  if (auto error = base::write_file(options.output, report->html, true)) return fail(*error);
+  if (auto error = base::write_output(options.output, report->html, rule)) return fail(*error);
   if (!options.specs.empty()) {
-    if (auto error = write_specs(options.specs, *report)) return fail(*error);
+    if (auto error = write_specs(options, *report)) return fail(*error);
   }
   const std::size_t count = report_draws() ? report->pictures.size() : 0;
-  fmt::print("wrote     {} ({:.1f} MB): {} record{}, {} picture{}\n", options.output,
-             static_cast<double>(report->html.size()) / 1e6, report->records, report->records == 1 ? "" : "s", count,
-             count == 1 ? "" : "s");
+  print("wrote     {} ({:.1f} MB): {} record{}, {} picture{}\n", options.output,
+        static_cast<double>(report->html.size()) / 1e6, report->records, report->records == 1 ? "" : "s", count,
+        count == 1 ? "" : "s");
   if (!report_draws()) {
     print_error("this mrrope was built without Vega: the page has every table and no picture",
                 "tools/vega fetches it; then cmake --preset release && cmake --build --preset release");
@@ -73,13 +99,14 @@ void add_report(CLI::App& program, Action& action) {
           "RUN", options->runs,
           "folders that mrrope eval wrote (of one model), plan\nfiles, and what analyze --attention --json wrote")
       ->required();
-  command->add_option("-o,--output", options->output, "the page; an older one is replaced")
+  command->add_option("-o,--output", options->output, "the page; an older page of mrrope is replaced")
       ->type_name("FILE")
       ->required();
   command->add_option("--specs", options->specs, "also every picture as Vega-Lite (.vl.json) and its data\n(.csv)")
       ->type_name("FOLDER");
   command->add_option("--baseline", options->baseline, "what plans are compared with (default: yarn, else none)")
       ->type_name("METHOD");
+  command->add_flag("-f,--force", options->force, "replace other files, too, but never what is read");
   command->callback([options, &action] { action = [options] { return run_report(*options); }; });
 }
 

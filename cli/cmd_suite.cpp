@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "mrrope/statistics.h"
 #include "mrrope/units.h"
 
@@ -80,7 +81,7 @@ int print_suite(const EvalOptions& options, const RunInfo& info, std::span<const
       json["effective"].push_back(
           Json{{"method", c.method}, {"factor", c.factor}, {"length", e.length}, {"sure", e.sure}});
     }
-    fmt::print("{}", base::write_json(json));
+    print("{}", base::write_json(json));
     return 0;
   }
   std::vector<std::string> header = {"method", "S"};
@@ -105,7 +106,7 @@ int print_suite(const EvalOptions& options, const RunInfo& info, std::span<const
   }
   std::size_t samples = 0;
   for (const ScoreRow& r : scores) samples = std::max(samples, r.samples);
-  fmt::print(
+  print(
       "{}Mean percent right ± standard error over {} tasks with up to {} samples each. Good to: the\n"
       "longest length above RULER's 85.6 %; surely: with its 95 % lower bound\n",
       table.text(), means.empty() ? 0 : means.front().tasks, samples);
@@ -135,10 +136,10 @@ int run_suite(const SuiteCommand& suite, const std::vector<std::string>& words) 
   const double per_sample = *round * static_cast<double>(options.tasks.size() * candidates->size());
   const double affordable = 60 * suite.minutes / std::max(per_sample, 1e-3);
   options.samples = std::clamp(static_cast<std::int64_t>(affordable), kFewestSamples, kMostSamples);
-  fmt::print(stderr, "{} samples of {} tasks at {} lengths under {} methods: about {:.0f} minutes{}\n", options.samples,
-             options.tasks.size(), options.lengths.size(), candidates->size(),
-             std::ceil(static_cast<double>(options.samples) * per_sample / 60),
-             affordable < kFewestSamples ? "; fewer samples would say nothing" : "");
+  note("{} samples of {} tasks at {} lengths under {} methods: about {:.0f} minutes{}\n", options.samples,
+       options.tasks.size(), options.lengths.size(), candidates->size(),
+       std::ceil(static_cast<double>(options.samples) * per_sample / 60),
+       affordable < kFewestSamples ? "; fewer samples would say nothing" : "");
   const Result<BenchmarkCost> cost = measure_answers(session->model, *context, prepared->texts, *candidates, options,
                                                      session->run, make_control(session->run));
   if (!cost) return ended(cost.error(), command.eval);

@@ -8,6 +8,7 @@
 #include "cli/compare.h"
 #include "cli/run_charts.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "mrrope/mrrope.h"
 #include "mrrope/statistics.h"
 
@@ -133,12 +134,12 @@ int print_score_comparison(const CompareOptions& options, const std::vector<Reco
     }
   }
   if (options.json) {
-    fmt::print("{}", base::write_json(json));
+    print("{}", base::write_json(json));
     return 0;
   }
-  fmt::print("{}\n{}* a difference; ± half of the 95 % interval, paired over {} sample{}\n", mean_table(scope, means),
-             table.text(), samples, samples == 1 ? "" : "s");
-  fmt::print("{}", needle_chart(records, info));
+  print("{}\n{}* a difference; ± half of the 95 % interval, paired over {} sample{}\n", mean_table(scope, means),
+        table.text(), samples, samples == 1 ? "" : "s");
+  print("{}", needle_chart(records, info));
   return 0;
 }
 

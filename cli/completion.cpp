@@ -98,17 +98,17 @@ std::string candidates(CLI::App& program, const std::vector<std::string>& words)
 std::optional<int> answer_shell(CLI::App& program, const std::vector<std::string>& words) {
   if (words.empty()) return std::nullopt;
   if (words[0] == "complete") {
-    fmt::print("{}", candidates(program, {words.begin() + 1, words.end()}));
+    print("{}", candidates(program, {words.begin() + 1, words.end()}));
     return 0;
   }
   if (words[0] == "man" && words.size() == 1) {
-    fmt::print("{}", manual_page(program));
+    print("{}", manual_page(program));
     return 0;
   }
   if (words[0] != "completions") return std::nullopt;
   for (const auto& [shell, script] : kScripts) {
     if (words.size() == 2 && words[1] == shell) {
-      fmt::print("{}", script);
+      print("{}", script);
       return 0;
     }
   }

@@ -2,7 +2,6 @@
 #include "cli/eval.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -184,8 +183,7 @@ Result<OpenRun> open_run(const EvalOptions& options, RunInfo info) {
   }
   Result<RunFolder> run = RunFolder::open(folder, info);
   if (!run) return run.error();
-  if (run->was_torn())
-    fmt::print(stderr, "the last line of {}/records.jsonl was damaged; it is measured again\n", folder);
+  if (run->was_torn()) note("the last line of {}/records.jsonl was damaged; it is measured again\n", folder);
   return OpenRun{*std::move(run), std::move(temporary)};
 }
 
@@ -200,7 +198,7 @@ Result<Session> start_session(const EvalOptions& options, const std::string& tas
   if (!model) return model.error();
   std::int64_t trained = model->n_ctx_train();
   if (const Result<RopeSpec> spec = rope_spec(*file); spec && was_extended(*file)) {
-    fmt::print(stderr, "{} was extended by mrrope: none is the file as it is, with its plan\n", options.model);
+    note("{} was extended by mrrope: none is the file as it is, with its plan\n", options.model);
     trained = spec->context_trained;  // its own keys speak of the extended length
   }
   RunInfo info{.task = task,
@@ -227,20 +225,19 @@ const std::atomic<bool>* cancel_on_signals() {
 
 Control make_control(const RunFolder& run) {
   Control control{.progress = nullptr, .cancel = cancel_on_signals()};
-  if (::isatty(STDERR_FILENO) == 0) return control;
+  if (!terminal().progress) return control;
   const auto start = std::chrono::steady_clock::now();
   control.progress = [start, &run, best = BestSoFar(), seen = std::size_t{0}](const Progress& p) mutable {
     for (; seen < run.records().size(); ++seen) best.add(run.records()[seen]);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    fmt::print(stderr, "\r\033[K{}", progress_line(p, seconds, best.text(), terminal().width));
-    if (p.tokens >= p.tokens_total) fmt::print(stderr, "\r\033[K");
+    show_progress(p.tokens < p.tokens_total ? progress_line(p, seconds, best.text(), terminal().width) : "");
   };
   return control;
 }
 
 int ended(const Error& error, const EvalOptions& options) {
   if (error.code != ErrorCode::cancelled) return fail(error);
-  if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+  show_progress("");
   print_error("interrupted", options.output.empty() ? "with -o FOLDER what was measured would be kept"
                                                     : "the same command goes on where it stopped");
   return 130;

@@ -10,6 +10,7 @@
 #include "cli/eval.h"
 #include "cli/run_charts.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "mrrope/mrrope.h"
 #include "mrrope/statistics.h"
 
@@ -54,8 +55,7 @@ base::Json report_head(const RunInfo& info) {
 
 void print_next(const EvalOptions& options) {
   if (options.output.empty()) return;
-  fmt::print("next      mrrope compare {0}\n          mrrope report {0} -o page.html\n",
-             base::shell_quoted(options.output));
+  print("next      mrrope compare {0}\n          mrrope report {0} -o page.html\n", base::shell_quoted(options.output));
 }
 
 int print_results(const EvalOptions& options, const RunFolder& run, std::span<const Candidate> candidates,
@@ -71,7 +71,7 @@ int print_results(const EvalOptions& options, const RunFolder& run, std::span<co
   if (options.json) {
     Json json = report_head(run.info());
     for (const PplRow& row : rows) json["results"].push_back(to_json(row));
-    fmt::print("{}", base::write_json(json));
+    print("{}", base::write_json(json));
     return 0;
   }
 
@@ -98,11 +98,11 @@ int print_results(const EvalOptions& options, const RunFolder& run, std::span<co
     if (last != nullptr) documents = std::max(documents, last->documents);
     table.add(cells);
   }
-  fmt::print("{}", table.text());
-  fmt::print("{} of {}, {} document{}\n",
-             gap ? "Perplexity of the last segment by distance" : "Perplexity of the first N tokens", run.info().model,
-             documents, documents == 1 ? "" : "s");
-  if (!gap) fmt::print("{}", loss_chart(records, run.info()));
+  print("{}", table.text());
+  print("{} of {}, {} document{}\n",
+        gap ? "Perplexity of the last segment by distance" : "Perplexity of the first N tokens", run.info().model,
+        documents, documents == 1 ? "" : "s");
+  if (!gap) print("{}", loss_chart(records, run.info()));
   print_next(options);
   return 0;
 }

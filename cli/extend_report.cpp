@@ -95,7 +95,7 @@ void print_json(const ExtendOutcome& outcome) {
     const FieldChange row = outcome.gguf ? worded(change) : change;
     json["changes"].push_back(Json{{"name", row.name}, {"before", row.before}, {"after", row.after}});
   }
-  fmt::print("{}\n", base::write_json(json));
+  print("{}\n", base::write_json(json));
 }
 
 }  // namespace
@@ -107,23 +107,23 @@ void print_extension(const ExtendOutcome& outcome, bool json) {
   }
   const Extension& done = outcome.extension;
   if (outcome.plan) {
-    fmt::print("plan      {}, factor {:.6g}: {} -> {} tokens\n", brief(outcome.plan->method), outcome.plan->factor,
-               outcome.plan->spec.context_trained, outcome.plan->context_target);
+    print("plan      {}, factor {:.6g}: {} -> {} tokens\n", brief(outcome.plan->method), outcome.plan->factor,
+          outcome.plan->spec.context_trained, outcome.plan->context_target);
   }
   TextTable table({"key or tensor", "before", "after"}, 3);
   for (const FieldChange& change : done.changes) {
     for (const FieldChange& row : outcome.gguf ? std::vector{worded(change)} : unfolded(change))
       table.add({row.name, row.before, row.after});
   }
-  if (!done.changes.empty()) fmt::print("{}", table.text());
+  if (!done.changes.empty()) print("{}", table.text());
   const std::string written = done.written.empty() ? "FILE of -o" : done.written;
-  if (outcome.dry_run) fmt::print("nothing was written (--dry-run); it would be {}\n", written);
-  else fmt::print("wrote     {}\n", written);
+  if (outcome.dry_run) print("nothing was written (--dry-run); it would be {}\n", written);
+  else print("wrote     {}\n", written);
   if (done.difference) {
-    fmt::print("verified  read back; largest difference of an angular speed to the plan {:.1g}\n", *done.difference);
+    print("verified  read back; largest difference of an angular speed to the plan {:.1g}\n", *done.difference);
   }
-  for (const std::string& note : notes_of(outcome)) fmt::print("note      {}\n", wrap(note, 70, 10));
-  for (const std::string& command : done.commands) fmt::print("run       {}\n", command);
+  for (const std::string& note : notes_of(outcome)) print("note      {}\n", wrap(note, 70, 10));
+  for (const std::string& command : done.commands) print("run       {}\n", command);
 }
 
 }  // namespace mrrope::cli

@@ -8,10 +8,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <memory>
 #include <utility>
 
+#include "base/file.h"
 #include "base/text.h"
 
 namespace mrrope::cli {
@@ -89,28 +88,27 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
 }
 
 bool is_plan_file(const std::string& path) {
-  std::array<char, 256> start{};
-  std::ifstream(path, std::ios::binary).read(start.data(), start.size() - 1);
-  return std::string_view(start.data()).find("mrrope.plan/") != std::string_view::npos;
+  std::string start(255, '\0');
+  const Result<base::File> file = base::File::open(path, base::File::Access::read);
+  const Result<std::size_t> count = file ? file->read_at(0, base::bytes_of(start)) : Result<std::size_t>(file.error());
+  return count && start.find("mrrope.plan/") < *count;
 }
 
 Result<std::string> read_text(const std::string& path) {
-  const bool standard_input = path == "-";
-  const auto close = [&](std::FILE* f) {
-    if (f != nullptr && f != stdin) (void)std::fclose(f);
-  };
-  const std::unique_ptr<std::FILE, decltype(close)> file(standard_input ? stdin : std::fopen(path.c_str(), "rbe"),
-                                                         close);
-  if (!file) return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT(concurrency-mt-unsafe)
+  const Error too_large{ErrorCode::malformed, "too large to be a plan file", path};
+  if (path != "-") {
+    Result<std::string> text = base::read_file(path, kMaxFile);
+    return !text && text.error().code == ErrorCode::malformed ? too_large : text;
+  }
   std::string text;
   std::array<char, 1 << 16> buffer{};
   for (;;) {
-    const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get());
+    const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), stdin);
     text.append(buffer.data(), got);
-    if (text.size() > kMaxFile) return Error{ErrorCode::malformed, "too large to be a plan file", path};
+    if (text.size() > kMaxFile) return too_large;
     if (got == 0) break;
   }
-  if (std::ferror(file.get()) != 0) return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT
+  if (std::ferror(stdin) != 0) return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT
   return text;
 }
 

@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
 }  // namespace mrrope::cli
 
 int main(int argc, char** argv) {
+  mrrope::cli::hold_standard_streams();
   try {
     return mrrope::cli::run(argc, argv);
   } catch (const std::exception& error) {

@@ -9,6 +9,7 @@
 
 int main(int argc, char** argv) {
   using namespace mrrope::cli;
+  hold_standard_streams();
   try {
     Action action;
     if (argc > 1 && std::string_view(argv[1]) == "analyze") {

@@ -87,7 +87,7 @@ int run_program(CLI::App& program, Action& action, int argc, char** argv) {
     names.push_back(command->get_name());
   }
   if (argc < 2) {
-    fmt::print("{}", program.help());
+    print("{}", program.help());
     return 2;
   }
   if (const std::optional<int> status = answer_shell(program, {argv + 1, argv + argc})) return *status;

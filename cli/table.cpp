@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "cli/terminal.h"
 #include "mrrope/catalogue.h"
 
@@ -11,7 +12,10 @@ namespace mrrope::cli {
 
 TextTable::TextTable(std::vector<std::string> header, std::size_t left) : left_(left) { add(std::move(header)); }
 
-void TextTable::add(std::vector<std::string> row, bool highlighted) { rows_.push_back({std::move(row), highlighted}); }
+void TextTable::add(std::vector<std::string> row, bool highlighted) {
+  for (std::string& cell : row) cell = base::printable(cell, cell.size());  // a line feed would end the row
+  rows_.push_back({std::move(row), highlighted});
+}
 
 // The left columns, then those in [from, to).
 std::string TextTable::line(const Row& row, const std::vector<std::size_t>& widths, std::size_t from,

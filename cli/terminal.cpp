@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "cli/terminal.h"
 
-#include <fmt/format.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+
+#include "base/text.h"
 
 namespace mrrope::cli {
 
@@ -38,6 +41,14 @@ std::size_t window_width() {
   return asked >= kNarrowest ? asked : 80;
 }
 
+// Emacs' shell and the like call themselves so.
+bool is_dumb() {
+  const char* term = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe)
+  return term != nullptr && std::string_view(term) == "dumb";
+}
+
+constexpr auto kStyles = std::to_array<std::string_view>({"\x1b[0m", "\x1b[1m", "\x1b[2m"});
+
 std::string styled(std::string_view code, std::string_view text) {
   return terminal().colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
 }
@@ -47,7 +58,8 @@ std::string styled(std::string_view code, std::string_view text) {
 const Terminal& terminal() {
   static const Terminal found = [] {
     const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe)
-    return Terminal{.colour = isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0'),
+    return Terminal{.colour = isatty(STDOUT_FILENO) != 0 && !is_dumb() && (no_color == nullptr || *no_color == '\0'),
+                    .progress = isatty(STDERR_FILENO) != 0 && !is_dumb(),
                     .unicode = locale_is_unicode(),
                     .width = window_width()};
   }();
@@ -78,7 +90,9 @@ std::size_t word_end(std::string_view text) {
 
 }  // namespace
 
-std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
+std::string wrap(std::string_view sentence, std::size_t width, std::size_t indent) {
+  const std::string clean = base::printable(sentence, sentence.size());
+  std::string_view text = clean;
   std::string out;
   std::size_t used = 0;
   while (!text.empty()) {
@@ -98,9 +112,38 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
   return out;
 }
 
+void put(std::FILE* stream, std::string_view text) {
+  const bool styles = stream == stdout && terminal().colour;
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t escape = styles ? text.find('\x1b', 1) : std::string_view::npos;
+    const std::string_view part = text.substr(0, escape);
+    const auto* style =
+        std::find_if(kStyles.begin(), kStyles.end(), [&](auto s) { return styles && part.starts_with(s); });
+    const std::size_t styled = style != kStyles.end() ? style->size() : 0;
+    out.append(part.substr(0, styled)).append(base::printable_lines(part.substr(styled)));
+    text.remove_prefix(part.size());
+  }
+  if (std::fwrite(out.data(), 1, out.size(), stream) != out.size()) return;  // the stream remembers
+}
+
+void show_progress(std::string_view line) {
+  if (!terminal().progress) return;
+  const std::string text = "\r\x1b[K" + base::printable(line, terminal().width * 4);
+  if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) return;
+}
+
 void print_error(std::string_view message, std::string_view hint) {
-  fmt::print(stderr, "error: {}\n", message);
-  if (!hint.empty()) fmt::print(stderr, "hint: {}\n", hint);
+  note("error: {}\n", base::printable(message, message.size()));
+  if (!hint.empty()) note("hint: {}\n", hint);
+}
+
+void hold_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    // The lowest free number is this one: those below are open.
+    if (::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream) std::abort();  // NOLINT
+  }
 }
 
 }  // namespace mrrope::cli

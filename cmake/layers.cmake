@@ -1,11 +1,29 @@
 # SPDX-License-Identifier: MIT
 # One target per folder of src/, linked along the direction in which includes may point (docs/architecture.md).
 
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+
+# A mistake of ours in reading a stranger's file ends the program; it is not a way in. tests/hardening/checksec.py reads
+# the result. The checks of _GLIBCXX_ASSERTIONS are those of [] and front(), in the optimised build, too.
+function(mrrope_harden target)
+  target_compile_options(${target} PRIVATE -fstack-protector-strong -fstack-clash-protection)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    target_compile_options(${target} PRIVATE -fcf-protection)
+  endif()
+  target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
+  if(NOT MRROPE_SANITIZE AND NOT MRROPE_BUILD_FUZZERS)  # the sanitizers' own checks are of the same calls
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=2>)
+  endif()
+  target_link_options(${target} PRIVATE LINKER:-z,relro,-z,now,-z,noexecstack)
+endfunction()
+
 # Flags shared by everything we compile. No contraction and no fast-math: theory is checked to the ulp, and the same
 # plan must come out of every compiler.
 function(mrrope_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow
                                            -ffp-contract=off)
+  mrrope_harden(${target})
   # gcc 12 sees overlapping copies in std::string concatenation where there are none (GCC bug 105651).
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
   if(MRROPE_WERROR)

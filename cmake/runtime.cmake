@@ -45,6 +45,7 @@ if(MRROPE_LLAMA)  # AUTO is true, too
 endif()
 
 if(llama_FOUND)
+  mrrope_bring_libraries(${LLAMA_LIB_DIR})
   add_library(mrrope_runtime STATIC)
   add_library(mrrope::runtime ALIAS mrrope_runtime)
   set(sources llama_context.cpp llama_decode.cpp llama_log.cpp llama_model.cpp llama_rpc.cpp llama_vectors.cpp
@@ -52,9 +53,9 @@ if(llama_FOUND)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/runtime/)
   target_sources(mrrope_runtime PRIVATE ${sources})
   target_include_directories(mrrope_runtime PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  # Programs in the build folder find the shared libraries of llama.cpp: CMake puts their folders into the run path.
   target_link_libraries(mrrope_runtime PUBLIC mrrope PRIVATE llama ggml::ggml ggml::ggml-base fmt::fmt-header-only)
-  target_compile_definitions(mrrope_runtime PRIVATE MRROPE_LLAMA_VERSION="${LLAMA_VERSION}")
+  target_compile_definitions(mrrope_runtime PRIVATE MRROPE_LLAMA_VERSION="${LLAMA_VERSION}"
+                                                    MRROPE_GGML_BACKENDS="${GGML_BACKEND_DIR}")
   mrrope_compile_options(mrrope_runtime)
 
   # Tasks that run models; records and statistics are in the library itself.

@@ -20,8 +20,8 @@ endif()
 if(MRROPE_SERVERS AND CURL_FOUND)
   add_library(mrrope_servers STATIC)
   add_library(mrrope::servers ALIAS mrrope_servers)
-  set(sources server_api.cpp server_check.cpp server_excerpt.cpp server_health.cpp server_run.cpp server_tokenize.cpp
-              server_transfer.cpp server_url.cpp)
+  set(sources server_api.cpp server_check.cpp server_excerpt.cpp server_health.cpp server_key.cpp server_run.cpp
+              server_tokenize.cpp server_transfer.cpp server_url.cpp)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/runtime/)
   target_sources(mrrope_servers PRIVATE ${sources})
   target_include_directories(mrrope_servers PRIVATE ${PROJECT_SOURCE_DIR}/src)

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "mrrope/catalogue.h"
 
 namespace mrrope::plugin {
@@ -32,7 +33,7 @@ Result<Plan> read_plan(const std::string& path) {
 
 // One write per line, so that lines of other threads do not get into it.
 void say(const std::string& text) {
-  const std::string line = "mrrope: " + text + "\n";
+  const std::string line = "mrrope: " + base::printable(text, text.size()) + "\n";
   static_cast<void>(std::fputs(line.c_str(), stderr));  // who has closed it does not want to know
 }
 

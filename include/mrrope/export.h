@@ -24,7 +24,8 @@
 
 namespace mrrope {
 
-// The files written, each plan's results last. `time` names them; what is there already stays.
+// The files written, each plan's results last. `time` names them; what is there already stays. Names from records are
+// made safe: no model, method or task leads out of the folder.
 // Errors: no records, a folder that cannot be written.
 Result<std::vector<std::string>> export_lm_eval(const RunInfo& info, std::span<const Record> records,
                                                 const std::string& folder, std::chrono::system_clock::time_point time);

@@ -33,7 +33,7 @@ struct ExtendOptions {
   std::string output = {};
   bool in_place = false;   // GGUF: the file itself; instead of `output`
   bool sidecar = false;    // GGUF: leave the file alone, write a small second shard
-  bool overwrite = false;  // GGUF: replace an existing output
+  bool overwrite = false;  // GGUF: replace an existing output, of a sidecar only what mrrope wrote; in place: as force
   bool relabel = false;    // GGUF: as in DeliverOptions
   bool dry_run = false;    // find out everything, write nothing
   std::function<bool(std::uint64_t done, std::uint64_t total)> progress = {};  // as in WriteOptions

@@ -188,25 +188,36 @@ struct WriteOptions {
 };
 
 // A copy of the model with the edits. The data is cloned (FICLONERANGE) where the file system can, else copied by
-// copy_file_range, else read and written. Written beside the target, synced and renamed: the target is never partial.
+// copy_file_range, else read and written. Written beside the target, synced and renamed: the target is never partial,
+// and readable for nobody who may not read the source. A source that is changed meanwhile is an Error.
 // Of a split model only the first shard is rewritten, and the others are cloned or copied beside it; `target` must then
 // end in -00001-of-000NN.gguf.
 std::optional<Error> write_gguf(const GgufModel& model, const GgufEdits& edits, const std::string& target,
                                 const WriteOptions& options = {});
 
-// A second shard that holds only new tensors, for an untouched model loaded as "shard 1 of 2" (docs/gguf.md).
+// A second shard that holds only new tensors, for an untouched model loaded as "shard 1 of 2" (docs/gguf.md). Its key
+// mrrope.version says who wrote it.
 std::optional<Error> write_gguf_sidecar(std::span<const GgufEdits::NewTensor> tensors, const std::string& target,
                                         const WriteOptions& options = {});
+
+struct InPlaceOptions {
+  // Also where whether others have the file open cannot be seen, and where it has several names (hard links).
+  bool force = false;
+};
 
 // Changes the file itself. Values of the same size are overwritten; a header that grows is moved by inserting a range
 // at the front (ext4, xfs), the data blocks stay where they are. A journal beside the file (path + ".mrrope-journal")
 // holds the old header until the change is complete: after a crash recover_gguf puts the old bytes back. The inserted
 // range is a multiple of the file system's block, so the header is filled up with a key "mrrope.padding"; an edit that
 // removes all other mrrope.* keys and the appended tensors also takes the range and the padding out again, which gives
-// the file its old bytes back. Errors: unsupported, where the file system cannot insert a range.
-std::optional<Error> edit_gguf_in_place(const GgufModel& model, const GgufEdits& edits);
+// the file its old bytes back. Errors: unsupported, where the file system cannot insert a range; a file that another
+// program has open, which would go on with shifted weights.
+std::optional<Error> edit_gguf_in_place(const GgufModel& model, const GgufEdits& edits,
+                                        const InPlaceOptions& options = {});
 
-// True if a change in place was interrupted and has now been undone; false if there was nothing to do.
+// True if a change in place was interrupted and has now been undone; false if there was nothing to do. A copy of the
+// file and its journal will do. Errors, with both files as they were: a journal that belongs neither to the caller nor
+// to the owner of the file, that is damaged, or that is of another file or of another state of this one.
 Result<bool> recover_gguf(const std::string& path);
 
 }  // namespace mrrope

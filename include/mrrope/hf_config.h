@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -120,10 +121,15 @@ class HfConfig {
   [[nodiscard]] std::vector<HfChange> changes() const;
 
  private:
-  explicit HfConfig(std::string text) : original_(std::move(text)), text_(original_) {}
+  struct Tree;  // a text, parsed: once, since files of megabytes are asked hundreds of times
+  HfConfig(std::string text, std::shared_ptr<const Tree> tree)
+      : original_(std::move(text)), text_(original_), before_(std::move(tree)), now_(before_) {}
+  void take(std::string text, std::shared_ptr<const Tree> tree);
 
   std::string original_;
   std::string text_;
+  std::shared_ptr<const Tree> before_;  // of original_
+  std::shared_ptr<const Tree> now_;     // of text_
 };
 
 }  // namespace mrrope

@@ -7,8 +7,10 @@
 //   restore_config("Llama-3-8B");                         // the way back
 //   link_folder("Llama-3-8B", "Llama-3-8B-32k", config);  // both config files, links to everything else
 //
-// Files appear under their names only when they are complete and on the disk. A config.json that is a symbolic link
-// (the download cache of Hugging Face) is replaced; what it points to is not touched.
+// Files appear under their names only when they are complete and on the disk, with the owner, group and mode of the
+// config.json they come from. config.original.json is the first file itself under another name, and the way back is a
+// rename. So a config.json that is a symbolic link (the download cache of Hugging Face) is kept as that link, and comes
+// back as it; what it leads to is never touched.
 #pragma once
 
 #include <optional>
@@ -23,11 +25,12 @@ namespace mrrope {
 inline constexpr std::string_view kOriginalConfig = "config.original.json";  // the first one, of a folder we changed
 inline constexpr std::string_view kExtendedConfig = "config.extended.json";  // what restore_config() took away
 
-// Errors: the folder was changed before (config.original.json is there and differs).
+// Errors: the folder was changed before (config.original.json is there and differs); a file whose owner the caller
+// cannot keep, because it is another user's.
 std::optional<Error> replace_config(const std::string& folder, const HfConfig& config);
 
-// config.json is again the first one, byte for byte; the one it replaces is kept as config.extended.json.
-// Errors: no config.original.json.
+// config.json is again the first one, with its bytes, owner and mode, or the link it was; the one it replaces is kept
+// as config.extended.json. Errors: no config.original.json.
 std::optional<Error> restore_config(const std::string& folder);
 
 // Makes the folder `target` (its parent must be there) with `config`, its original() as config.original.json, and a

@@ -13,6 +13,7 @@
 // Asking for the same again costs nothing, asking for more adds to the folder.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -28,6 +29,8 @@ namespace mrrope {
 
 inline constexpr std::string_view kRecordSchema = "mrrope.record/1";
 inline constexpr std::string_view kRunSchema = "mrrope.run/1";
+// Of one line of records.jsonl. Longer ones are refused before memory is taken for them.
+inline constexpr std::size_t kMaxRecordBytes = std::size_t{16} << 20;
 
 // One scored item: a document, or a sample of a task, under a plan. Sums, not means, so that records can be put
 // together.
@@ -86,6 +89,7 @@ struct Record {
 
 // One line, no line break. Bytes that are not UTF-8 become U+FFFD.
 std::string to_json(const Record& record);
+// Errors: more than kMaxRecordBytes; ErrorCode::unsupported for a record of another version of mrrope.
 Result<Record> record_from_json(std::string_view text);
 
 // What produced a number. Everything a reader needs to repeat it.
@@ -116,10 +120,11 @@ std::string different_setting(const RunInfo& run, const RunInfo& other);
 class RunFolder {
  public:
   // Makes the folder, or continues one of the same task, model and settings. Errors: a folder of others, or one that
-  // another process is writing; a record that is damaged anywhere but in the last line. A damaged last line (a process
-  // was killed, a disk was full) is taken away; its item is simply missing, and was_torn() says so.
+  // another process is writing; records without a run.json; a record that is damaged anywhere but in the last line, or
+  // of another version. A last line that was cut off (a process was killed, a disk was full) is taken away; its item is
+  // simply missing, and was_torn() says so.
   static Result<RunFolder> open(const std::string& path, const RunInfo& info);
-  // To look at; nothing is changed on disk, a damaged last line is ignored.
+  // To look at; nothing is changed on disk, a last line that was cut off is ignored.
   static Result<RunFolder> read(const std::string& path);
 
   [[nodiscard]] const RunInfo& info() const noexcept { return info_; }

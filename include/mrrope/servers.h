@@ -32,11 +32,14 @@ namespace mrrope {
 struct ServerOptions {
   std::vector<std::string> urls = {};  // "http://host:8000", "https://host/path/v1"; with or without the /v1
   std::string model = {};              // as the servers call it; empty: not said, which llama-server accepts
-  std::string api_key = {};            // sent as bearer token, and nowhere else: not in errors, not in answers
-  bool chat = false;                   // /v1/chat/completions, else /v1/completions
-  int concurrency = 8;                 // requests in flight per server, 1 … 4096; more make the server queue or batch
-  double deadline_s = 600;             // of one attempt, from the name of the host to the last byte of the answer
-  int attempts = 5;                    // of one request, over all servers, 1 … 100
+  // Sent as bearer token, and nowhere else. Where a server's words, in errors or answers, have eight characters of it
+  // in a row, in upper or lower case (of a shorter key: all of it, as it is), "[key]" stands instead; an answer with
+  // all of it is refused. Visible ASCII.
+  std::string api_key = {};
+  bool chat = false;        // /v1/chat/completions, else /v1/completions
+  int concurrency = 8;      // requests in flight per server, 1 … 4096; more make the server queue or batch
+  double deadline_s = 600;  // of one attempt, from the name of the host to the last byte of the answer
+  int attempts = 5;         // of one request, over all servers, 1 … 100
   double patience_s = 300;  // how long to wait for a first sign of life when every server has stopped answering
   // A server was put aside ("HTTP 500: out of memory"), or is back (empty): for people who wonder why it got slow.
   std::function<void(const std::string& url, const std::string& trouble)> on_health = nullptr;
@@ -85,9 +88,13 @@ std::optional<Error> run_requests(
     const std::function<std::optional<Error>(std::size_t i, const Result<ServerAnswer>&)>& done,
     const std::atomic<bool>* cancel = nullptr);
 
+// Of options.urls those that a key should not be sent to without a word: http, and another machine. Anyone on the way
+// can read it.
+std::vector<std::string> servers_without_encryption(const ServerOptions& options);
+
 // How many tokens the servers' model makes of the text, without BOS and the like: POST /tokenize of llama-server, vLLM
 // and SGLang. Asks the servers one after the other until one knows. ErrorCode::unsupported where there is no such
-// thing.
+// thing, or one that finds no token in a text with words.
 Result<std::int64_t> server_token_count(const ServerOptions& options, std::string_view text,
                                         const std::atomic<bool>* cancel = nullptr);
 

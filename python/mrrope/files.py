@@ -64,11 +64,11 @@ def diff(a: Side, b: Side) -> list[_core.Difference]:
     return [_core.group_difference(one, other) for one, other in zip(left, right)]
 
 
-def _opened(model: Path) -> _core.Model:
+def _opened(model: Path, dry_run: bool) -> _core.Model:
     if not is_path(model):
         raise TypeError(f"expected a path, found {type(model).__name__}")
     path = path_bytes(model)
-    if os.path.isfile(path):
+    if not dry_run and os.path.isfile(path):
         _core.recover(path)  # a change in place that was interrupted is taken back first
     return _core.read_model(path)
 
@@ -99,11 +99,12 @@ def extend(
     output     the file or folder to write; with `sidecar` its folder
     in_place   change the .gguf itself
     sidecar    leave the .gguf alone, write a small second shard
-    overwrite  replace an existing output
+    overwrite  replace an existing output, of a sidecar only what mrrope wrote; in place: also a file with several names
+               (hard links), with a sidecar, or that others may have open
     relabel    allow another architecture name with the same graph (docs/gguf.md)
     dry_run    find out everything, write nothing
     """
-    found = _opened(model)
+    found = _opened(model, dry_run)
     if plan is not None:
         if context is not None or method is not None:
             raise Error("a plan has its context and its method", "invalid argument", "plan")
@@ -129,7 +130,7 @@ def undo(
 ) -> _core.Extension:
     """Takes an extension back: a .gguf into `output` or in place, a Hugging Face folder where it is."""
     where = b"" if output is None else path_bytes(output)
-    return _core.take_back(_opened(model), where, in_place, overwrite, dry_run)
+    return _core.take_back(_opened(model, dry_run), where, in_place, overwrite, dry_run)
 
 
 def hf_overrides(plan: _core.Plan, model: Source | None = None) -> dict[str, Any]:

@@ -3,13 +3,16 @@
 
 #include <memory>
 
+#include "base/text.h"
 #include "mrrope/units.h"
 
 namespace mrrope::python {
 
 void raise(const Error& error) {
   const nb::object type = nb::module_::import_("mrrope.errors").attr("Error");
-  const nb::object instance = type(text(error.message), text(to_string(error.code)), text(error.where));
+  // Tracebacks go to terminals, and what a message quotes comes from files.
+  const auto shown = [](const std::string& t) { return text(base::printable(t, t.size())); };
+  const nb::object instance = type(shown(error.message), text(to_string(error.code)), shown(error.where));
   PyErr_SetObject(type.ptr(), instance.ptr());
   throw nb::python_error();
 }

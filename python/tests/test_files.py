@@ -155,6 +155,18 @@ def test_a_change_in_place_is_taken_back_byte_for_byte(gguf, tmp_path):
     assert list(tmp_path.iterdir()) == [gguf]
 
 
+def test_a_dry_run_leaves_an_interrupted_change_as_it_is(gguf, tmp_path):
+    before = gguf.read_bytes()
+    journal = tmp_path / (gguf.name + ".mrrope-journal")
+    journal.write_bytes(b"MRROPEJ2" + bytes(76))
+    for call in (lambda: mrrope.extend(gguf, "32k", dry_run=True), lambda: mrrope.undo(gguf, dry_run=True)):
+        with pytest.raises(mrrope.Error, match="was interrupted"):
+            call()
+    with pytest.raises(mrrope.Error, match="damaged journal"):
+        mrrope.extend(gguf, "32k", output=tmp_path / "out.gguf")
+    assert gguf.read_bytes() == before and journal.exists() and len(list(tmp_path.iterdir())) == 2
+
+
 # ---- vLLM ----------------------------------------------------------------------------------------------------------
 
 

@@ -45,11 +45,18 @@ std::string descriptor_path(int descriptor) { return "/proc/self/fd/" + std::to_
 // A name beside `target` that nobody else uses.
 std::string temporary_name(const std::string& target) { return target + ".XXXXXX.tmp"; }
 
+constexpr mode_t kPermissions = 07777;
+constexpr mode_t kPrivate = 0600;
+
 // mkstemp makes files that only their owner can read; ours are as open as the umask lets them be.
-void apply_umask(int descriptor) noexcept {
+std::uint32_t default_mode() noexcept {
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  (void)::fchmod(descriptor, 0666 & ~mask);
+  return 0666 & ~mask;
+}
+
+std::uint64_t nanoseconds(const timespec& time) noexcept {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 }  // namespace
@@ -68,12 +75,21 @@ std::optional<FileIdentity> identity_of(const std::string& path) noexcept {
   return FileIdentity{status.st_dev, status.st_ino};
 }
 
+bool is_taken(const std::string& path) noexcept {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
 // ---- File ----------------------------------------------------------------------------------------------------------
 
-Result<File> File::open(const std::string& path, Access access) {
+Result<File> File::open(const std::string& path, Access access, Links links) {
   // O_NONBLOCK: opening a pipe must not wait for its writer. It has no effect on regular files.
-  const int flags = (access == Access::read ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK;
+  const int flags =
+      (access == Access::read ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | (links == Links::refuse ? O_NOFOLLOW : 0);
   const int descriptor = ::open(path.c_str(), flags);
+  if (descriptor < 0 && links == Links::refuse && errno == ELOOP) {
+    return Error{ErrorCode::io, "a symbolic link, not a regular file", path};
+  }
   if (descriptor < 0) return os_error("open", path, errno);
   File file(descriptor, path);
   struct stat status {};
@@ -102,6 +118,19 @@ Result<FileIdentity> File::identity() const {
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0) return os_error("examine", path_, errno);
   return FileIdentity{status.st_dev, status.st_ino};
+}
+
+Result<FileStatus> File::status() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) return os_error("examine", path_, errno);
+  return FileStatus{.identity = {status.st_dev, status.st_ino},
+                    .size = static_cast<std::uint64_t>(status.st_size),
+                    .links = status.st_nlink,
+                    .mode = status.st_mode & kPermissions,
+                    .owner = status.st_uid,
+                    .group = status.st_gid,
+                    .modified = nanoseconds(status.st_mtim),
+                    .changed = nanoseconds(status.st_ctim)};
 }
 
 Result<std::uint64_t> File::block_size() const {
@@ -193,28 +222,50 @@ Result<PendingFile> PendingFile::create(const std::string& target, bool overwrit
   const int unnamed = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
   if (unnamed >= 0) {
     File file(unnamed, target);
+    const Result<FileStatus> status = file.status();
+    if (!status) return status.error();
+    (void)::fchmod(unnamed, kPrivate);
     if (::access(descriptor_path(unnamed).c_str(), F_OK) == 0)
-      return PendingFile(std::move(file), target, "", overwrite);
+      return PendingFile(std::move(file), target, "", overwrite, status->mode);
   }
 
   std::string temporary = temporary_name(target);
   const int named = ::mkostemps(temporary.data(), 4, O_CLOEXEC);
   if (named < 0) return os_error("create a file", folder, errno);
-  apply_umask(named);
-  return PendingFile(File(named, target), target, std::move(temporary), overwrite);
+  return PendingFile(File(named, target), target, std::move(temporary), overwrite, default_mode());
 }
 
 PendingFile::PendingFile(PendingFile&& other) noexcept
     : file_(std::move(other.file_)),
       target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, {})),
-      overwrite_(other.overwrite_) {}
+      overwrite_(other.overwrite_),
+      mode_(other.mode_),
+      like_(other.like_),
+      strict_(other.strict_) {}
 
 PendingFile::~PendingFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
+void PendingFile::take_mode_and_owner(const FileStatus& like, bool strict) {
+  mode_ = like.mode;
+  like_ = like;
+  strict_ = strict;
+}
+
+std::optional<Error> PendingFile::settle_mode() {
+  if (like_ && ::fchown(file_.descriptor(), like_->owner, like_->group) != 0) {
+    if (strict_) return os_error("keep the owner and group of the file", target_, errno);
+    if (::fchown(file_.descriptor(), static_cast<uid_t>(-1), like_->group) != 0) mode_ &= ~std::uint32_t{0070};
+  }
+  // File systems without permissions refuse, or pretend
+  (void)::fchmod(file_.descriptor(), mode_);
+  return std::nullopt;
+}
+
 std::optional<Error> PendingFile::commit() {
+  if (auto error = settle_mode()) return error;
   if (auto error = file_.sync()) return error;
 
   // A file without a name is linked to its target, or, to replace one, to a temporary name first: link(2) refuses to

@@ -29,13 +29,31 @@ struct FileIdentity {
 // Nothing if there is no such file, or no permission to see it. Follows symbolic links.
 std::optional<FileIdentity> identity_of(const std::string& path) noexcept;
 
+// Whether the name is taken: by anything, also by a link that leads nowhere.
+bool is_taken(const std::string& path) noexcept;
+
+// What there is to know of a file besides its bytes. Equal at two times: nobody has written to it in between, as far as
+// the clock of the file system tells.
+struct FileStatus {
+  FileIdentity identity;
+  std::uint64_t size = 0;
+  std::uint64_t links = 0;  // how many names it has
+  std::uint32_t mode = 0;   // permissions only
+  std::uint32_t owner = 0;
+  std::uint32_t group = 0;
+  std::uint64_t modified = 0;  // nanoseconds: of the bytes
+  std::uint64_t changed = 0;   // and of anything
+  bool operator==(const FileStatus&) const = default;
+};
+
 // An open regular file. Movable; closes itself.
 class File {
  public:
   enum class Access { read, read_write };
+  enum class Links { follow, refuse };
 
   // Refuses folders, pipes and devices without waiting for them.
-  static Result<File> open(const std::string& path, Access access);
+  static Result<File> open(const std::string& path, Access access, Links links = Links::follow);
 
   File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
   File(File&& other) noexcept : descriptor_(other.descriptor_), path_(std::move(other.path_)) {
@@ -51,6 +69,7 @@ class File {
 
   [[nodiscard]] Result<std::uint64_t> size() const;
   [[nodiscard]] Result<FileIdentity> identity() const;
+  [[nodiscard]] Result<FileStatus> status() const;
   // The file system's block: the unit of cloned, inserted and collapsed ranges.
   [[nodiscard]] Result<std::uint64_t> block_size() const;
 
@@ -93,18 +112,33 @@ class PendingFile {
   [[nodiscard]] File& file() noexcept { return file_; }
   [[nodiscard]] const std::string& target() const noexcept { return target_; }
 
+  // Nobody else reads the file while it is written. Its permissions come with its name: those that the umask leaves,
+  // unless one of these asks for another file's.
+  void take_mode(const FileStatus& like) noexcept { mode_ &= like.mode; }  // no more than `like` has, as cp does
+  // Exactly those of `like`, and its owner. Where they cannot be had, commit() is an Error if `strict`; otherwise the
+  // file is the caller's, and what `like` lets its group do nobody may.
+  void take_mode_and_owner(const FileStatus& like, bool strict);
+
   // Syncs the content, gives it its name in one step, syncs the folder. Without `overwrite` a target that has appeared
   // in the meantime is an Error, and it stays.
   [[nodiscard]] std::optional<Error> commit();
 
  private:
-  PendingFile(File file, std::string target, std::string temporary, bool overwrite)
-      : file_(std::move(file)), target_(std::move(target)), temporary_(std::move(temporary)), overwrite_(overwrite) {}
+  PendingFile(File file, std::string target, std::string temporary, bool overwrite, std::uint32_t mode)
+      : file_(std::move(file)),
+        target_(std::move(target)),
+        temporary_(std::move(temporary)),
+        overwrite_(overwrite),
+        mode_(mode) {}
+  std::optional<Error> settle_mode();
 
   File file_;
   std::string target_;
   std::string temporary_;  // its present name; empty: none
   bool overwrite_ = false;
+  std::uint32_t mode_ = 0;
+  std::optional<FileStatus> like_;  // whose owner it gets
+  bool strict_ = false;
 };
 
 // The whole of a file. Errors: larger than `most` bytes, and what File::open finds.

@@ -5,40 +5,108 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <unordered_set>
 #include <utility>
 
 #include "base/text.h"
+#include "base/unicode.h"
 
 namespace mrrope::base {
 
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr std::size_t kMaxDepth = 32;
 
-// Looks over nlohmann's shoulder for repeated keys and runaway nesting.
-class Watch {
+// Builds the tree in time linear in the text. nlohmann's own builder looks for every key in all the keys before it,
+// and, where it is watched, at every object of a list again when the next one ends: a megabyte could take a minute.
+class Builder final : public nlohmann::json_sax<Json> {
  public:
-  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    using Event = Json::parse_event_t;
-    if (depth > kMaxDepth && problem_.empty()) problem_ = "nested too deeply";
-    if (event == Event::object_start) keys_.emplace_back();
-    if (event == Event::object_end) keys_.pop_back();
-    if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second && problem_.empty()) {
-      problem_ = "the field \"" + parsed.get<std::string>() + "\" occurs twice in one object";
-      field_ = parsed.get<std::string>();
-    }
-    return problem_.empty();
-  }
+  Builder() = default;               // NOLINT(bugprone-exception-escape): null, which does not throw
+  Builder(const Builder&) = delete;  // open_ points into root_
+  Builder& operator=(const Builder&) = delete;
+  Builder(Builder&&) = delete;
+  Builder& operator=(Builder&&) = delete;
+  ~Builder() override = default;
 
+  [[nodiscard]] Json take() { return std::move(root_); }
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] const std::string& field() const { return field_; }
+  [[nodiscard]] std::size_t offset() const { return offset_; }
+
+  bool null() override { return put(nullptr) != nullptr; }
+  bool boolean(bool value) override { return put(value) != nullptr; }
+  bool number_integer(number_integer_t value) override { return put(value) != nullptr; }
+  bool number_unsigned(number_unsigned_t value) override { return put(value) != nullptr; }
+  bool number_float(number_float_t value, const string_t& /*text*/) override { return put(value) != nullptr; }
+  bool string(string_t& value) override { return put(std::move(value)) != nullptr; }
+  bool binary(binary_t& /*value*/) override { return fail("binary"); }  // not in text
+  bool start_object(std::size_t /*members*/) override { return open(Json::object()); }
+  bool start_array(std::size_t /*elements*/) override { return open(Json::array()); }
+  bool key(string_t& key) override {
+    key_ = std::move(key);
+    return true;
+  }
+
+  bool end_array() override {
+    open_.pop_back();
+    return true;
+  }
+
+  // Sorted, not hashed: whoever writes the file could choose keys of one hash.
+  bool end_object() override {
+    std::vector<std::string_view> keys;
+    for (const auto& member : open_.back()->get_ref<const Json::object_t&>()) keys.emplace_back(member.first);
+    std::sort(keys.begin(), keys.end());
+    const auto twice = std::adjacent_find(keys.begin(), keys.end());
+    if (twice != keys.end()) {
+      field_ = printable(*twice);
+      return fail("the field \"" + field_ + "\" occurs twice in one object");
+    }
+    open_.pop_back();
+    return true;
+  }
+
+  bool parse_error(std::size_t offset, const std::string& /*token*/, const Json::exception& error) override {
+    offset_ = offset;
+    const bool overflow = dynamic_cast<const Json::out_of_range*>(&error) != nullptr;
+    return fail(overflow ? "a number beyond the range of a double" : "not valid JSON");
+  }
 
  private:
-  std::vector<std::unordered_set<std::string>> keys_;
-  std::string problem_;
-  std::string field_;
+  bool fail(std::string problem) {
+    problem_ = std::move(problem);
+    return false;
+  }
+
+  // Where `value` is now; nullptr if there are too many.
+  Json* put(Json value) {
+    if (++values_ > kMaxJsonValues) {
+      fail(fmt::format("more than {} values", kMaxJsonValues));
+      return nullptr;
+    }
+    if (open_.empty()) return &(root_ = std::move(value));
+    Json& parent = *open_.back();
+    if (parent.is_array()) {
+      auto& elements = parent.get_ref<Json::array_t&>();
+      return &elements.emplace_back(std::move(value));
+    }
+    // A list of pairs, whose own emplace() would look through it for the key.
+    using Members = std::vector<std::pair<const std::string, Json>>;
+    Members& members = parent.get_ref<Json::object_t&>();
+    return &members.emplace_back(std::move(key_), std::move(value)).second;
+  }
+
+  bool open(Json empty) {
+    if (open_.size() >= kMaxDepth) return fail("nested too deeply");
+    Json* value = put(std::move(empty));
+    if (value == nullptr) return false;
+    open_.push_back(value);  // stays where it is: nothing is added behind it before it is closed
+    return true;
+  }
+
+  Json root_;
+  std::vector<Json*> open_;
+  std::string key_, problem_, field_;
+  std::size_t values_ = 0, offset_ = 0;
 };
 
 // Line and column of byte `offset` (1-based, as nlohmann counts) for an editor.
@@ -50,8 +118,24 @@ std::string position(std::string_view text, std::size_t offset) {
   return fmt::format("line {}, column {}", line, column);
 }
 
-// A name out of a GGUF may be any bytes; dump() alone would throw.
-std::string dumped(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+// A name out of a GGUF may be any bytes; dump() alone would throw. What a terminal would obey is escaped, which means
+// the same to every reader of JSON.
+std::string dumped(const Json& value) {
+  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string out;
+  for (std::string_view rest = text; !rest.empty();) {
+    const CodePoint next = first_code_point(rest);
+    rest.remove_prefix(next.bytes);
+    if (is_visible(next.value)) {
+      out.append(rest.data() - next.bytes, next.bytes);
+    } else if (const auto code = static_cast<std::uint32_t>(next.value); code < 0x10000) {
+      out += fmt::format("\\u{:04x}", code);
+    } else {  // a pair of surrogates
+      out += fmt::format("\\u{:04x}\\u{:04x}", 0xD7C0 + (code >> 10U), 0xDC00 + (code & 0x3FFU));
+    }
+  }
+  return out;
+}
 
 void write(const Json& value, int indent, std::string& out) {
   const auto newline = [&](int level) { out.append(1, '\n').append(static_cast<std::size_t>(level) * 2, ' '); };
@@ -90,17 +174,10 @@ Result<Json> parse_json(std::string_view text) {
   if (text.size() > kMaxJsonBytes) {
     return Error{ErrorCode::malformed, fmt::format("larger than {} bytes", kMaxJsonBytes), ""};
   }
-  Watch watch;
-  try {
-    Json value = Json::parse(text, std::ref(watch));
-    if (!watch.problem().empty()) return Error{ErrorCode::malformed, watch.problem(), watch.field()};
-    return value;
-  } catch (const Json::parse_error& error) {
-    if (!watch.problem().empty()) return Error{ErrorCode::malformed, watch.problem(), watch.field()};
-    return Error{ErrorCode::malformed, "not valid JSON", position(text, error.byte)};
-  } catch (const Json::exception& error) {  // a number beyond double
-    return Error{ErrorCode::malformed, std::string("not acceptable JSON: ") + error.what(), ""};
-  }
+  Builder builder;
+  if (Json::sax_parse(text, &builder)) return builder.take();
+  return Error{ErrorCode::malformed, builder.problem(),
+               builder.offset() > 0 ? position(text, builder.offset()) : builder.field()};
 }
 
 std::string write_json(const Json& value) {

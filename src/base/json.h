@@ -19,7 +19,11 @@ using Json = nlohmann::ordered_json;
 // Larger texts are refused before they are parsed: no file of ours comes near.
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{64} << 20;
 
-// Errors: not JSON (with line and column), repeated keys, numbers that overflow a double, nesting deeper than 32.
+// So are those with more values than this, which in memory are 20 to 50 times as large as their text.
+inline constexpr std::size_t kMaxJsonValues = std::size_t{1} << 22;
+
+// In time linear in the text. Errors: not JSON, or a number that overflows a double (both with line and column);
+// repeated keys; nesting deeper than 32; too large.
 Result<Json> parse_json(std::string_view text);
 
 // Two-space indent; a list of scalars on one line; doubles as short as reads back the same; bytes not UTF-8 as U+FFFD.

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+
+#include "base/unicode.h"
 
 namespace mrrope::base {
 
@@ -54,6 +58,16 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 std::string shell_quoted(std::string_view word) {
   constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
   if (!word.empty() && word.find_first_not_of(kSafe) == std::string_view::npos) return std::string(word);
+  if (printable(word, word.size()) != word) {  // bytes that a terminal would obey, by their numbers
+    std::string quoted = "$'";
+    for (const char c : word) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 0x20 || byte > 0x7e) quoted += fmt::format("\\x{:02x}", byte);
+      else if (c == '\'' || c == '\\') quoted += {'\\', c};
+      else quoted += c;
+    }
+    return quoted + "'";
+  }
   std::string quoted = "'";
   for (const char c : word) {
     if (c == '\'') quoted += "'\\''";  // ends the quotes, an apostrophe, begins them again
@@ -78,17 +92,12 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 
 namespace {
 
-// Length of the UTF-8 sequence that `text` begins with; 0 if it is none, or a control character.
-std::size_t visible_sequence(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return lead >= 0x20 && lead != 0x7f ? 1 : 0;
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80U) return 0;
-  }
-  return lead == 0xc2 && byte(1) < 0xa0 ? 0 : length;  // U+0080 to U+009F steer terminals
+// Appends the first character of `text`, or a '?' for each of its bytes, and drops it.
+void take_visible(std::string_view& text, std::string& out) {
+  const CodePoint first = first_code_point(text);
+  if (is_visible(first.value)) out += text.substr(0, first.bytes);
+  else out.append(first.bytes, '?');
+  text.remove_prefix(first.bytes);
 }
 
 }  // namespace
@@ -96,10 +105,22 @@ std::size_t visible_sequence(std::string_view text) noexcept {
 std::string printable(std::string_view text, std::size_t limit) {
   std::string out;
   while (!text.empty()) {
-    const std::size_t length = visible_sequence(text);
-    if (out.size() + length > limit) return out + "…";
-    out += length > 0 ? text.substr(0, length) : "?";
-    text.remove_prefix(length > 0 ? length : 1);
+    const std::size_t before = out.size();
+    take_visible(text, out);
+    if (out.size() > limit) return out.substr(0, before) + "…";
+  }
+  return out;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    if (text.front() != '\n' && text.front() != '\t') {
+      take_visible(text, out);
+      continue;
+    }
+    out += text.front();
+    text.remove_prefix(1);
   }
   return out;
 }

@@ -153,6 +153,28 @@ CodePoint first_code_point(std::string_view text) {
   return {value, bytes};
 }
 
+bool is_visible(char32_t c) noexcept {
+  if (c < 0x20 || (c >= 0x7F && c < 0xA0) || c > 0x10FFFF) return false;  // C0, DEL, C1; a byte alone
+  struct Range {
+    char32_t first, last;
+  };
+  constexpr auto kHidden = std::to_array<Range>({
+      {0x061C, 0x061C},
+      {0x200E, 0x200F},
+      {0x202A, 0x202E},
+      {0x2066, 0x2069},  // turn the direction of writing
+      {0x2028, 0x2029},  // separators of lines
+      {0x200B, 0x200B},
+      {0x2060, 0x2065},
+      {0x206A, 0x206F},
+      {0xFEFF, 0xFEFF},  // nothing to see
+      {0xD800, 0xDFFF},
+      {0xFFF9, 0xFFFB},
+      {0xE0000, 0xE0FFF},  // surrogates, annotations, tags
+  });
+  return std::none_of(kHidden.begin(), kHidden.end(), [c](const Range& r) { return c >= r.first && c <= r.last; });
+}
+
 std::string lower_case(std::string_view text) {
   std::string out = mapped(text, lower);
   // The only character whose lower case is two: İ is i and a combining dot.

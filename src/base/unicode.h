@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// As much of Unicode as scoring rules written in Python rest on: case, white space, word characters. Texts are UTF-8;
-// a byte that is not part of a character stands for itself, is no letter and no space, and survives every function.
+// As much of Unicode as scoring rules written in Python rest on: case, white space, word characters; and what may be
+// shown. Texts are UTF-8; a byte that is not part of a character stands for itself, is no letter and no space, and
+// survives every function.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,10 @@ inline constexpr char32_t kNoCharacter = 0xFFFFFFFF;
 
 // Refuses overlong forms, surrogates and values beyond U+10FFFF. Domain: text is not empty.
 CodePoint first_code_point(std::string_view text);
+
+// Whether a terminal or an editor shows `c` where it stands: no control character (line feed and tab are some), no mark
+// that turns the direction of writing, no invisible tag, no byte that is no character.
+bool is_visible(char32_t c) noexcept;
 
 // str.lower() of Python, Unicode 14; but a capital sigma becomes σ at the end of a word, too.
 std::string lower_case(std::string_view text);

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
+#include "base/file.h"
 #include "eval/text_files.h"
 #include "mrrope/perplexity.h"
 
@@ -19,15 +19,16 @@ constexpr std::int64_t kBytesPerToken = 8;
 constexpr std::size_t kNearCut = 32;
 
 Result<std::vector<Token>> first_tokens(const LlamaModel& model, const std::string& path, std::int64_t wanted) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return Error{ErrorCode::io, "cannot be read", path};
+  const Result<base::File> file = base::File::open(path, base::File::Access::read);
+  if (!file) return file.error();
   std::string text;
   for (std::int64_t bytes = kBytesPerToken * wanted + 4096;; bytes *= 4) {
     const std::size_t have = text.size();
     text.resize(static_cast<std::size_t>(bytes));
-    stream.read(text.data() + have, static_cast<std::streamsize>(text.size() - have));
-    text.resize(have + static_cast<std::size_t>(stream.gcount()));
-    const bool all = stream.eof() || stream.fail();
+    const Result<std::size_t> count = file->read_at(have, base::bytes_of(text).subspan(have));
+    if (!count) return count.error();
+    const bool all = have + *count < text.size();
+    text.resize(have + *count);
     Result<std::vector<Token>> tokens = model.tokenize(text, {.add_special = false, .parse_special = false});
     if (!tokens) return tokens.error();
     if (model.adds_bos() && model.bos()) tokens->insert(tokens->begin(), *model.bos());
@@ -48,15 +49,10 @@ Result<std::vector<Document>> load_documents(const LlamaModel& model, std::span<
   std::vector<Document> documents;
   for (const std::string& path : *files) {
     Result<std::vector<Token>> first = first_tokens(model, path, tokens);
-    if (!first) return Error{first.error().code, to_string(first.error()), path};
+    if (!first) return Error{first.error().code, first.error().message, path};
     if (first->size() < 2) continue;
-    // Of the whole file, so that a text is the same one whatever length is asked for; what can be read once only is
-    // known by its tokens.
-    std::error_code status;
-    const std::string_view bytes(reinterpret_cast<const char*>(first->data()), first->size() * sizeof(Token));
-    const Result<std::string> hash = std::filesystem::is_regular_file(path, status)
-                                         ? content_hash_of_file(path)
-                                         : Result<std::string>(content_hash(bytes));
+    // Of the whole file, so that a text is the same one whatever length is asked for
+    const Result<std::string> hash = content_hash_of_file(path);
     if (!hash) return hash.error();
     documents.push_back({std::filesystem::path(path).filename().string(), *hash, *std::move(first)});
   }

@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/output_file.h"
 #include "eval/line_writer.h"
 #include "mrrope/export.h"
 #include "mrrope/statistics.h"
@@ -51,17 +52,12 @@ std::string text_of(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// As lm_eval.utils.sanitize_model_name; and no control characters, which a hostile file may have.
-std::string sanitized(std::string_view name) {
-  std::string out;
-  bool run = false;
-  for (const char c : name) {
-    const bool bad = std::string_view("\"<>:/|\\?*[]").find(c) != std::string_view::npos || (c >= 0 && c < ' ');
-    if (bad && !run) out += "__";
-    if (!bad) out += c;
-    run = bad;
-  }
-  return out;
+// Records may have names that differ, and are the same as the name of a file.
+std::string unused_name(const std::string& name, std::set<std::string>& used) {
+  const std::string safe = base::safe_file_name(name);
+  std::string free = safe;
+  for (int n = 2; !used.insert(free).second; ++n) free = fmt::format("{}-{}", safe, n);
+  return free;
 }
 
 // datetime.isoformat() with ':' as '-', in UTC.
@@ -229,7 +225,7 @@ Json results_json(const RunInfo& info, const PlanResults& plan, std::span<const 
   json["task_hashes"] = hashes;
   json["model_source"] = info.engine;
   json["model_name"] = name;
-  json["model_name_sanitized"] = sanitized(name);
+  json["model_name_sanitized"] = base::safe_file_name(name);
   json["system_instruction"] = nullptr;
   json["system_instruction_sha"] = nullptr;
   json["fewshot_as_multiturn"] = nullptr;
@@ -311,13 +307,15 @@ Result<std::vector<std::string>> export_lm_eval(const RunInfo& info, std::span<c
   const double unix_time = std::chrono::duration<double>(time.time_since_epoch()).count();
   const std::vector<MeanScoreRow> means = mean_scores(score_table(records));
   std::vector<std::string> files;
+  std::set<std::string> folders;
   for (const PlanResults& plan : results_of(records)) {
-    const std::string place = folder + "/" + sanitized(model_name(info, plan));
+    const std::string place = folder + "/" + unused_name(model_name(info, plan), folders);
     std::error_code status;
     std::filesystem::create_directories(place, status);
     if (status) return base::os_error("make the folder", place, status.value());
+    std::set<std::string> tasks;
     for (const TaskResults& task : plan.tasks) {
-      files.push_back(fmt::format("{}/samples_{}_{}.jsonl", place, sanitized(task.name), stamp));
+      files.push_back(fmt::format("{}/samples_{}_{}.jsonl", place, unused_name(task.name, tasks), stamp));
       if (auto error = write_samples(files.back(), task)) return *error;
     }
     files.push_back(fmt::format("{}/results_{}.json", place, stamp));

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
 #include "base/json.h"
+#include "base/text.h"
 #include "mrrope/records.h"
+#include "mrrope/version.h"
 
 namespace mrrope {
 
@@ -25,10 +29,15 @@ Result<T> read_object(std::string_view text, Read read) {
   }
 }
 
+// "mrrope.record/2" is not damage, but the work of a later mrrope.
 void expect_schema(ObjectReader& object, std::string_view schema) {
-  if (object.text("schema") != schema) {
-    object.reject("schema", ErrorCode::unsupported, "expected " + std::string(schema));
-  }
+  const std::string found = object.text("schema");
+  if (found == schema) return;
+  const bool ours = found.starts_with(schema.substr(0, schema.find('/') + 1));
+  object.reject(
+      "schema", ErrorCode::unsupported,
+      fmt::format("expected {}, found {}{}", schema, base::printable(found),
+                  ours ? ": another version of mrrope wrote it, and reads it (this is " MRROPE_VERSION ")" : ""));
 }
 
 std::vector<std::string> texts(ObjectReader& object, std::string_view key) {
@@ -128,6 +137,9 @@ std::string to_json(const Record& record) {
 }
 
 Result<Record> record_from_json(std::string_view text) {
+  if (text.size() > kMaxRecordBytes) {
+    return Error{ErrorCode::malformed, fmt::format("a record has at most {} bytes", kMaxRecordBytes), ""};
+  }
   return read_object<Record>(text, [](ObjectReader& in) {
     expect_schema(in, kRecordSchema);
     Record r;

@@ -26,9 +26,12 @@ class Lines {
     std::size_t searched = begin_;
     for (;;) {
       const std::size_t end = buffer_.find('\n', searched);
-      if (end != std::string::npos) return take(end + 1 - begin_);
-      if (read_ == size_) return take(buffer_.size() - begin_);
-      if (buffer_.size() - begin_ > base::kMaxJsonBytes) return Error{ErrorCode::malformed, "the line is too long", ""};
+      const std::size_t length = (end != std::string::npos ? end + 1 : buffer_.size()) - begin_;
+      if (length > kMaxRecordBytes) {
+        return Error{ErrorCode::malformed,
+                     fmt::format("the line has more than {} bytes, and no record of mrrope has", kMaxRecordBytes), ""};
+      }
+      if (end != std::string::npos || read_ == size_) return take(length);
       buffer_.erase(0, std::exchange(begin_, 0));
       searched = buffer_.size();
       const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, size_ - read_));
@@ -75,10 +78,12 @@ Result<RecordsEnd> read_records(const std::string& folder,
     const Result<std::string_view> line = lines.next();
     if (!line) return Error{line.error().code, line.error().message, fmt::format("{}:{}", path, number)};
     const bool last = end.good_bytes + line->size() == *size;
-    const std::string_view text = line->substr(0, line->size() - 1);
-    Result<Record> record = line->ends_with('\n') ? record_from_json(text)
-                                                  : Result<Record>(Error{ErrorCode::malformed, "no end of line", ""});
-    if (!record && last) {
+    const bool ended = line->ends_with('\n');
+    const std::string_view text = line->substr(0, line->size() - (ended ? 1 : 0));
+    Result<Record> record = record_from_json(text);
+    // JSON that is complete was meant, by a later mrrope perhaps, and is not ours to drop
+    const bool cut = record ? !ended : last && !base::parse_json(text);
+    if (cut) {
       end.torn = true;
       break;
     }

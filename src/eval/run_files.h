@@ -18,12 +18,13 @@ Result<RunInfo> read_run_info(const std::string& folder);
 
 struct RecordsEnd {
   std::uint64_t good_bytes = 0;  // up to the end of the last complete line
-  bool torn = false;             // a damaged last line was left out
+  bool torn = false;             // a last line that was cut off is left out
 };
 
 // FOLDER/records.jsonl, or nothing if there is none: `take` gets every record with its line, without the line's end. An
-// error of `take` ends the reading and is returned. A damaged last line is what a killed process or a full disk leaves;
-// damage anywhere else is an error that names the line. What is appended while this reads is not seen.
+// error of `take` ends the reading and is returned. The beginning of a line at the end is what a killed process or a
+// full disk leaves; damage anywhere else, a line of another version of mrrope and one of more than kMaxRecordBytes are
+// errors that name the line. What is appended while this reads is not seen.
 Result<RecordsEnd> read_records(const std::string& folder,
                                 const std::function<std::optional<Error>(Record&&, std::string_view line)>& take);
 

@@ -47,6 +47,11 @@ Result<RunFolder> RunFolder::open(const std::string& path, const RunInfo& info) 
   folder.path_ = path;
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return base::os_error("make the folder", path, errno);
   if (!base::identity_of(path + "/run.json")) {
+    // run.json is made first: these are not ours, and their last line would be taken for a damaged one
+    if (base::identity_of(path + "/records.jsonl")) {
+      return Error{ErrorCode::inconsistent, "there are records, but no run.json that says of what; take another folder",
+                   path};
+    }
     if (auto error = base::write_file(path + "/run.json", to_json(info), false)) return *error;
   }
   if (!base::identity_of(path + "/records.jsonl")) {

@@ -4,6 +4,8 @@
 #include <glob.h>
 
 #include <filesystem>
+#include <optional>
+#include <system_error>
 
 namespace mrrope::eval {
 
@@ -12,11 +14,23 @@ Result<std::vector<std::string>> files_of(std::span<const std::string> patterns)
   for (const std::string& pattern : patterns) {
     glob_t found{};
     const int status = ::glob(pattern.c_str(), GLOB_TILDE, nullptr, &found);
+    std::optional<Error> error;
+    if (status != 0) error = Error{ErrorCode::io, "no such file", pattern};
     for (std::size_t i = 0; status == 0 && i < found.gl_pathc; ++i) {
-      if (std::filesystem::is_regular_file(found.gl_pathv[i])) files.emplace_back(found.gl_pathv[i]);
+      const std::string path = found.gl_pathv[i];
+      std::error_code unseen;
+      const std::filesystem::file_status kind = std::filesystem::status(path, unseen);
+      if (std::filesystem::is_regular_file(kind)) {
+        files.push_back(path);
+      } else if (path == pattern) {  // meant, not just found: a folder, or a pipe that would be waited for
+        error = Error{
+            ErrorCode::io,
+            std::filesystem::is_directory(kind) ? "a folder; name its files: " + path + "/*" : "not a regular file",
+            path};
+      }
     }
     ::globfree(&found);
-    if (status != 0) return Error{ErrorCode::io, "no such file", pattern};
+    if (error) return *error;
   }
   if (files.empty()) return Error{ErrorCode::io, "no text files there", patterns.empty() ? "" : patterns.front()};
   return files;

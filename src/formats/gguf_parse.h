@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/file.h"
@@ -19,5 +20,8 @@ bool well_formed(const GgufValue& value);
 
 // The journal of a change in place (gguf_in_place.h) of the file that `path` leads to.
 std::string journal_path(const std::string& path);
+
+// An Error that says what to type if there is one: the file may be anything then.
+std::optional<Error> check_no_journal(const std::string& path);
 
 }  // namespace mrrope::formats

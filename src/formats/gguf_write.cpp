@@ -12,12 +12,15 @@
 #include "formats/gguf_edit.h"
 #include "formats/gguf_layout.h"
 #include "formats/gguf_split.h"
+#include "mrrope/version.h"
 
 namespace mrrope {
 
 namespace formats {
 
 namespace {
+
+constexpr std::string_view kWriterKey = "mrrope.version";  // as in provenance.cpp
 
 // The files that will exist: the target itself, or one per shard, named after it.
 Result<std::vector<std::string>> target_paths(const GgufModel& model, const std::string& target) {
@@ -62,15 +65,36 @@ std::optional<Error> write_values(base::File& file, const GgufFile& header,
   return file.resize(header.file_size);  // the padding of the last tensor
 }
 
+// A shard to copy from, as it was when it was opened.
+struct Source {
+  base::File file;
+  base::FileStatus status;
+};
+
+Result<Source> open_source(const GgufFile& shard) {
+  Result<base::File> file = base::File::open(shard.path, base::File::Access::read);
+  if (!file) return file.error();
+  const Result<base::FileStatus> status = file->status();
+  if (!status) return status.error();
+  if (auto error = check_unchanged(*file, shard)) return *std::move(error);
+  return Source{std::move(*file), *status};
+}
+
+// A source that is written to while it is copied gives a copy of neither what it was nor what it is.
+std::optional<Error> check_still(const Source& source) {
+  const Result<base::FileStatus> now = source.file.status();
+  if (!now) return now.error();
+  if (*now == source.status) return std::nullopt;
+  return Error{ErrorCode::inconsistent, "the file was changed while it was copied, so the copy was given up; try again",
+               source.file.path()};
+}
+
 // One shard: its new header, the data that stays, the new tensors.
-std::optional<Error> write_shard(const GgufFile& old, const Edited& now, std::span<const GgufEdits::NewTensor> tensors,
-                                 base::File& out, Progress& progress) {
-  const Result<base::File> source = base::File::open(old.path, base::File::Access::read);
-  if (!source) return source.error();
-  if (auto error = check_unchanged(*source, old)) return error;
+std::optional<Error> write_shard(const base::File& source, const GgufFile& old, const Edited& now,
+                                 std::span<const GgufEdits::NewTensor> tensors, base::File& out, Progress& progress) {
   const std::string header = encode_gguf_header(now.file);
   if (auto error = out.write_at(0, base::bytes_of(header))) return error;
-  if (auto error = copy_range(*source, old.data_offset, now.kept, out, now.file.data_offset, progress)) return error;
+  if (auto error = copy_range(source, old.data_offset, now.kept, out, now.file.data_offset, progress)) return error;
   return write_values(out, now.file, tensors);
 }
 
@@ -96,24 +120,33 @@ std::optional<Error> write_model(const GgufModel& model, const GgufEdits& edits,
   if (auto error = check_shards(model, edits)) return error;
 
   std::vector<Edited> edited;
+  std::vector<Source> sources;
   std::vector<base::PendingFile> pending;
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < targets->size(); ++i) {
     Result<Edited> now = apply_edits(model.shards[i], i == 0 ? edits : GgufEdits{});
     if (!now) return now.error();
+    Result<Source> source = open_source(model.shards[i]);
+    if (!source) return source.error();
     Result<base::PendingFile> file = base::PendingFile::create((*targets)[i], options.overwrite);
     if (!file) return file.error();
+    file->take_mode(source->status);  // what others may not read they may not read in a copy
     if (i == 0) {
       if (auto error = keep_alignment(model.head(), edits, file->file(), *now)) return error;
     }
     total += now->kept;
     edited.push_back(std::move(*now));
+    sources.push_back(std::move(*source));
     pending.push_back(std::move(*file));
   }
   Progress progress(options.progress, total);
   for (std::size_t i = 0; i < pending.size(); ++i) {
     const std::span<const GgufEdits::NewTensor> tensors = i == 0 ? std::span(edits.tensors) : decltype(tensors){};
-    if (auto error = write_shard(model.shards[i], edited[i], tensors, pending[i].file(), progress)) return error;
+    if (auto error = write_shard(sources[i].file, model.shards[i], edited[i], tensors, pending[i].file(), progress))
+      return error;
+  }
+  for (const Source& source : sources) {
+    if (auto error = check_still(source)) return error;
   }
   // The first shard last: a model whose first shard is there is complete.
   for (std::size_t i = pending.size(); i-- > 0;) {
@@ -134,6 +167,7 @@ Result<Edited> sidecar(std::span<const GgufEdits::NewTensor> tensors) {
   GgufEdits edits;
   edits.set(std::string(kSplitNo), u16(1));
   edits.set(std::string(kSplitCount), u16(2));
+  edits.set(std::string(kWriterKey), GgufValue::text(MRROPE_VERSION));
   edits.tensors.assign(tensors.begin(), tensors.end());
   return apply_edits(empty, edits);
 }
@@ -168,6 +202,14 @@ std::optional<Error> check_shards(const GgufModel& model, const GgufEdits& edits
     if (in_others(name)) return refuse(name);
   }
   return std::nullopt;
+}
+
+bool is_sidecar(const std::string& path) {
+  const Result<GgufFile> file = read_gguf_file(path);
+  if (!file || file->find(kWriterKey) == nullptr) return false;
+  const GgufValue* number = file->find(kSplitNo);
+  const GgufValue* count = file->find(kSplitCount);
+  return number != nullptr && number->count() == 1U && count != nullptr && count->count() == 2U;
 }
 
 std::optional<Error> check_target(const GgufModel& model, const std::string& target, bool overwrite) {

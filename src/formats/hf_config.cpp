@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "base/json.h"
@@ -16,9 +18,6 @@ namespace {
 
 using base::Json;
 
-// Domain: text that parse() or an edit has accepted.
-Json tree_of(const std::string& text) { return *base::parse_json(text); }
-
 // 8 and 8.0 are different texts and, to strict readers, different types.
 bool same(const Json& a, const Json& b) { return a.dump() == b.dump(); }
 
@@ -30,18 +29,26 @@ bool has_plain_keys(const Json& object) {
   return true;
 }
 
+// Objects look for a key from their first member on; a file may have a million of them.
+std::map<std::string_view, const Json*> members_of(const Json& object) {
+  std::map<std::string_view, const Json*> members;
+  for (const auto& [key, value] : object.get_ref<const Json::object_t&>()) members.emplace(key, &value);
+  return members;
+}
+
 void compare(const Json& before, const Json& after, const std::string& path, std::vector<HfChange>& out) {
-  for (const auto& [key, value] : before.items()) {
+  const auto old = members_of(before), now = members_of(after);
+  for (const auto& [key, value] : before.get_ref<const Json::object_t&>()) {
     const std::string at = formats::join_path(path, key);
-    const auto found = after.find(key);
-    if (found == after.end()) out.push_back({at, value.dump(), ""});
-    else if (same(value, *found)) continue;
-    else if (value.is_object() && found->is_object() && has_plain_keys(value) && has_plain_keys(*found))
-      compare(value, *found, at, out);
-    else out.push_back({at, value.dump(), found->dump()});
+    const auto found = now.find(key);
+    if (found == now.end()) out.push_back({at, value.dump(), ""});
+    else if (same(value, *found->second)) continue;
+    else if (value.is_object() && found->second->is_object() && has_plain_keys(value) && has_plain_keys(*found->second))
+      compare(value, *found->second, at, out);
+    else out.push_back({at, value.dump(), found->second->dump()});
   }
-  for (const auto& [key, value] : after.items()) {
-    if (!before.contains(key)) out.push_back({formats::join_path(path, key), "", value.dump()});
+  for (const auto& [key, value] : after.get_ref<const Json::object_t&>()) {
+    if (!old.contains(key)) out.push_back({formats::join_path(path, key), "", value.dump()});
   }
 }
 
@@ -62,15 +69,28 @@ Result<Json> checked(std::string_view text) {
 
 }  // namespace
 
+struct HfConfig::Tree {
+  Json json;
+};
+
 Result<HfConfig> HfConfig::parse(std::string_view text) {
-  const Result<Json> json = checked(text);
+  Result<Json> json = checked(text);
   if (!json) return json.error();
-  return HfConfig(std::string(text));
+  return HfConfig(std::string(text), std::make_shared<const Tree>(Tree{*std::move(json)}));
+}
+
+// Edits that cancel out leave no trace.
+void HfConfig::take(std::string text, std::shared_ptr<const Tree> tree) {
+  text_ = std::move(text);
+  now_ = std::move(tree);
+  if (!changes().empty()) return;
+  text_ = original_;
+  now_ = before_;
 }
 
 std::string HfConfig::model_type() const {
   try {
-    return formats::find_model(tree_of(text_)).model_type;
+    return formats::find_model(now_->json).model_type;
   } catch (const base::Rejected&) {  // a model_type that is no string
     return {};
   }
@@ -78,7 +98,7 @@ std::string HfConfig::model_type() const {
 
 std::string HfConfig::text_path() const {
   try {
-    return formats::find_model(tree_of(text_)).path;
+    return formats::find_model(now_->json).path;
   } catch (const base::Rejected&) {
     return {};
   }
@@ -86,7 +106,7 @@ std::string HfConfig::text_path() const {
 
 Result<RopeSpec> HfConfig::rope_spec() const {
   try {
-    return formats::read_config(tree_of(text_)).spec;
+    return formats::read_config(now_->json).spec;
   } catch (const base::Rejected& rejected) {
     return rejected.error;
   }
@@ -94,7 +114,7 @@ Result<RopeSpec> HfConfig::rope_spec() const {
 
 Result<HfFacts> HfConfig::facts() const {
   try {
-    return formats::read_config(tree_of(text_)).facts;
+    return formats::read_config(now_->json).facts;
   } catch (const base::Rejected& rejected) {
     return rejected.error;
   }
@@ -103,7 +123,7 @@ Result<HfFacts> HfConfig::facts() const {
 std::string HfConfig::value(std::string_view path) const {
   const auto keys = formats::split_path(path);
   if (!keys) return {};
-  const Json tree = tree_of(text_);
+  const Json& tree = now_->json;
   const Json* value = formats::value_at(tree, *keys);
   return value == nullptr ? "" : value->dump();
 }
@@ -114,7 +134,7 @@ std::optional<Error> HfConfig::set(std::string_view path, std::string_view json_
   const Result<Json> value = base::parse_json(json_text);
   if (!value) return Error{value.error().code, to_string(value.error()), std::string(path)};
 
-  const Json tree = tree_of(text_);
+  const Json& tree = now_->json;
   const Json* parent = formats::value_at(tree, {keys->begin(), keys->end() - 1});
   if (parent == nullptr || !parent->is_object()) {
     return no_such(path, "expected an object around it; set that as a whole");
@@ -123,21 +143,20 @@ std::optional<Error> HfConfig::set(std::string_view path, std::string_view json_
   if (old != nullptr && same(*old, *value)) return std::nullopt;
 
   std::string edited = formats::with_value(text_, *keys, *value);
-  const Result<Json> after = checked(edited);
+  Result<Json> after = checked(edited);
   if (!after)
     return Error{after.error().code, "the file would not be valid: " + to_string(after.error()), std::string(path)};
-  text_ = std::move(edited);
-  if (changes().empty()) text_ = original_;
+  take(std::move(edited), std::make_shared<const Tree>(Tree{*std::move(after)}));
   return std::nullopt;
 }
 
 std::optional<Error> HfConfig::remove(std::string_view path) {
   const auto keys = formats::split_path(path);
   if (!keys) return no_such(path, "expected keys joined by dots");
-  const Json tree = tree_of(text_);
-  if (formats::value_at(tree, *keys) == nullptr) return no_such(path, "is not there");
-  text_ = formats::without_value(text_, *keys);
-  if (changes().empty()) text_ = original_;
+  if (formats::value_at(now_->json, *keys) == nullptr) return no_such(path, "is not there");
+  std::string edited = formats::without_value(text_, *keys);
+  Json after = *base::parse_json(edited);  // valid: less of what was
+  take(std::move(edited), std::make_shared<const Tree>(Tree{std::move(after)}));
   return std::nullopt;
 }
 
@@ -159,7 +178,7 @@ std::optional<Error> HfConfig::apply(std::span<const HfChange> changes) {
 
 std::vector<HfChange> HfConfig::changes() const {
   std::vector<HfChange> out;
-  compare(tree_of(original_), tree_of(text_), "", out);
+  compare(before_->json, now_->json, "", out);
   return out;
 }
 

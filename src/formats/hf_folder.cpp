@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "mrrope/hf_folder.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 
@@ -35,13 +41,62 @@ bool is_config(const fs::path& file, const HfConfig& config) {
   return text && *text == config.original();
 }
 
+Result<base::FileStatus> status_of(const std::string& path) {
+  const Result<base::File> file = base::File::open(path, base::File::Access::read);
+  if (!file) return file.error();
+  return file->status();
+}
+
+// Mode and owner as of `like`. `strict`: or an Error.
+std::optional<Error> write_like(const base::FileStatus& like, bool strict, const std::string& path,
+                                std::string_view text, bool overwrite) {
+  Result<base::PendingFile> pending = base::PendingFile::create(path, overwrite);
+  if (!pending) return pending.error();
+  pending->take_mode_and_owner(like, strict);
+  if (auto error = pending->file().write_at(0, base::bytes_of(text))) return error;
+  return pending->commit();
+}
+
+// A file of a second folder: no more readable than the config.json that it comes from.
+std::optional<Error> write_second(const std::string& folder, const std::string& path, std::string_view text) {
+  Result<base::PendingFile> pending = base::PendingFile::create(path, false);
+  if (!pending) return pending.error();
+  if (const Result<base::FileStatus> status = status_of(Paths(folder).config)) pending->take_mode(*status);
+  if (auto error = pending->file().write_at(0, base::bytes_of(text))) return error;
+  return pending->commit();
+}
+
+// The config itself under a second name, not a copy of its text: whatever it is, its way back is a rename. Where there
+// are no hard links it is made anew.
+std::optional<Error> keep_original(const Paths& paths, const base::FileStatus& status, std::string_view text) {
+  if (::linkat(AT_FDCWD, paths.config.c_str(), AT_FDCWD, paths.original.c_str(), 0) == 0) {
+    return base::sync_folder_of(paths.original);
+  }
+  std::error_code failed;
+  if (!fs::is_symlink(paths.config, failed)) return write_like(status, true, paths.original, text, false);
+  fs::copy_symlink(paths.config, paths.original, failed);
+  if (failed) return Error{ErrorCode::io, failed.message(), paths.original};
+  return base::sync_folder_of(paths.original);
+}
+
+// Whether both names lead to one file without a step through a link: a change that ended between its two steps.
+bool is_one_file(const Paths& paths) {
+  struct stat config {
+  }, original{};
+  return ::lstat(paths.config.c_str(), &config) == 0 && ::lstat(paths.original.c_str(), &original) == 0 &&
+         config.st_dev == original.st_dev && config.st_ino == original.st_ino;
+}
+
 }  // namespace
 
 std::optional<Error> replace_config(const std::string& folder, const HfConfig& config) {
   const Paths paths(folder);
   const Result<std::string> now = read_file(paths.config);
   if (!now) return now.error();
-  if (base::identity_of(paths.original)) {
+  const Result<base::FileStatus> status = status_of(paths.config);
+  if (!status) return status.error();
+  const bool kept = base::is_taken(paths.original);
+  if (kept) {
     // Equal: a run that ended between its two steps. Different: the folder is an extended one.
     const Result<std::string> first = read_file(paths.original);
     if (!first) return first.error();
@@ -49,26 +104,40 @@ std::optional<Error> replace_config(const std::string& folder, const HfConfig& c
       return Error{ErrorCode::inconsistent, "this folder was extended before; take that back first (--undo)",
                    paths.original};
     }
-  } else if (auto error = base::write_file(paths.original, *now, false)) {
+  } else if (auto error = keep_original(paths, *status, *now)) {
     return error;
   }
-  return base::write_file(paths.config, config.text(), true);
+  // What a link leads to is not ours: a file of the same mode takes its place, if need be of another owner
+  std::error_code failed;
+  const bool strict = !fs::is_symlink(paths.config, failed);
+  auto error = write_like(*status, strict, paths.config, config.text(), true);
+  if (!error || kept) return error;
+  // It may have failed after config.json was replaced, when the folder could not be synced: the original stays then
+  if (const Result<std::string> after = read_file(paths.config); after && *after == *now) {
+    (void)base::remove_file(paths.original);
+  }
+  return error;
 }
 
 std::optional<Error> restore_config(const std::string& folder) {
   const Paths paths(folder);
-  if (!base::identity_of(paths.original)) {
+  if (!base::is_taken(paths.original)) {
     return Error{ErrorCode::invalid_argument, "nothing to take back: no " + std::string(kOriginalConfig), folder};
   }
+  if (is_one_file(paths)) return base::remove_file(paths.original);
   const Result<std::string> first = read_file(paths.original);
   if (!first) return first.error();
   const Result<std::string> now = read_file(paths.config);
   if (!now) return now.error();
   if (*now != *first) {
-    if (auto error = base::write_file(paths.extended, *now, true)) return error;
-    if (auto error = base::write_file(paths.config, *first, true)) return error;
+    const Result<base::FileStatus> status = status_of(paths.config);
+    if (!status) return status.error();
+    if (auto error = write_like(*status, false, paths.extended, *now, true)) return error;
   }
-  return base::remove_file(paths.original);
+  if (::rename(paths.original.c_str(), paths.config.c_str()) != 0) {
+    return base::os_error("rename to config.json", paths.original, errno);
+  }
+  return base::sync_folder_of(paths.config);
 }
 
 std::optional<Error> link_folder(const std::string& folder, const std::string& target, const HfConfig& config) {
@@ -90,9 +159,9 @@ std::optional<Error> link_folder(const std::string& folder, const std::string& t
   if (status) return Error{ErrorCode::io, status.message(), target};
   // So that what was trained stays known
   const Paths paths(target);
-  if (auto error = base::write_file(paths.original, config.original(), false)) return error;
+  if (auto error = write_second(folder, paths.original, config.original())) return error;
   // Last: a folder without a config.json is no model
-  return base::write_file(paths.config, config.text(), false);
+  return write_second(folder, paths.config, config.text());
 }
 
 }  // namespace mrrope

@@ -9,11 +9,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "base/text.h"
+#include "formats/gguf_parse.h"
 #include "formats/gguf_rope.h"
 #include "mrrope/hf_folder.h"
 
@@ -31,14 +32,9 @@ constexpr std::array<std::pair<int, const char*>, 26> kFileTypes = {
      {26, "IQ3_S"},  {30, "IQ4_XS"}, {31, "IQ1_M"},   {32, "BF16"},   {38, "MXFP4"}}};
 
 Result<std::string> read_config(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary | std::ios::ate);
-  if (!stream) return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT(concurrency-mt-unsafe)
-  const auto size = static_cast<std::uintmax_t>(stream.tellg());
-  if (size > kMaxHfConfigBytes) return Error{ErrorCode::malformed, "too large to be a config.json or a plan", path};
-  std::string text(size, '\0');
-  stream.seekg(0);
-  if (size > 0 && !stream.read(text.data(), static_cast<std::streamsize>(size))) {
-    return Error{ErrorCode::io, "could not be read", path};
+  Result<std::string> text = base::read_file(path, kMaxHfConfigBytes);
+  if (!text && text.error().code == ErrorCode::malformed) {
+    return Error{ErrorCode::malformed, "too large to be a config.json or a plan", path};
   }
   return text;
 }
@@ -145,20 +141,26 @@ Result<ModelFile> read_model(const std::string& path) {
   }
   const bool folder = S_ISDIR(status.st_mode);
   const std::string file = folder ? path + "/config.json" : path;
-  std::ifstream stream(file, std::ios::binary);
+  // Before a look at its bytes: half-way between old and new it does not even begin as a GGUF
+  if (!folder) {
+    if (auto error = formats::check_no_journal(file)) return *std::move(error);
+  }
   std::error_code unseen;
   if (folder && !fs::exists(file, unseen) && !unseen) return no_config(path);
-  std::array<char, 32> bytes{};
-  stream.read(bytes.data(), bytes.size());
-  const std::string_view start(bytes.data(), static_cast<std::size_t>(stream.gcount()));
+  std::string start(32, '\0');
+  {
+    const Result<base::File> opened = base::File::open(file, base::File::Access::read);
+    if (!opened) return opened.error();
+    const Result<std::size_t> count = opened->read_at(0, base::bytes_of(start));
+    if (!count) return count.error();
+    start.resize(*count);
+  }
   if (start.starts_with("GGUF")) {
     Result<GgufModel> model = read_gguf(file);
     if (!model) return model.error();
     return ModelFile{file, *std::move(model)};
   }
-  if (stream.eof() || stream.good()) {  // what cannot be read is said better by read_config()
-    if (auto error = impostor(file, start)) return *std::move(error);
-  }
+  if (auto error = impostor(file, start)) return *std::move(error);
   Result<HfConfig> config = parse_config(file);
   if (!config) return config.error();
   ModelFile model{file, *std::move(config)};

@@ -75,7 +75,9 @@ base::Json Look::encodings(std::span<const PlanName> shown) const {
 base::Json make_spec(std::string_view text, const std::string& description, const Sheet& data, const Parts& parts) {
   Json body = Json::parse(text);
   replace_parts(body, parts);
-  Json spec{{"$schema", "https://vega.github.io/schema/vega-lite/v6.json"}, {"description", description}};
+  Json spec{{"$schema", "https://vega.github.io/schema/vega-lite/v6.json"},
+            {"usermeta", Json{{"generator", "mrrope"}}},  // which Vega-Lite leaves to us
+            {"description", description}};
   spec["data"] = Json{{"values", values_of(data)}};
   spec.update(body);
   return spec;

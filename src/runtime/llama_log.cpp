@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/llama_log.h"
 
+#include <dlfcn.h>
 #include <ggml-backend.h>
 #include <llama.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 namespace mrrope::runtime {
 
@@ -25,12 +29,31 @@ void on_log(ggml_log_level level, const char* text, void* /*user_data*/) {
   }
 }
 
+// Where ggml's backends are if they are files of their own (GGML_BACKEND_DL): where llama.cpp was told to put them,
+// beside this program, or beside ggml. Its ggml_backend_load_all() would look into the current folder, too, and run a
+// libggml-cuda.so that a stranger has put beside a model. Empty: nowhere.
+std::string backend_folder() {
+  namespace fs = std::filesystem;
+  std::error_code unseen;
+  Dl_info ggml{};
+  const bool found = ::dladdr(reinterpret_cast<const void*>(&ggml_backend_load_all_from_path), &ggml) != 0;
+  for (const fs::path& folder :
+       {fs::path(MRROPE_GGML_BACKENDS), fs::read_symlink("/proc/self/exe", unseen).parent_path(),
+        found && ggml.dli_fname != nullptr ? fs::canonical(ggml.dli_fname, unseen).parent_path() : fs::path()}) {
+    if (!folder.is_absolute()) continue;
+    for (fs::directory_iterator entry(folder, unseen), end; !unseen && entry != end; entry.increment(unseen)) {
+      if (entry->path().filename().string().starts_with("libggml-cpu")) return folder.string();
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 void start_llama() {
   static const bool started = [] {
     llama_log_set(on_log, nullptr);
-    ggml_backend_load_all();
+    if (const std::string folder = backend_folder(); !folder.empty()) ggml_backend_load_all_from_path(folder.c_str());
     llama_backend_init();
     return true;
   }();

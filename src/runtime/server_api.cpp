@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "runtime/server_key.h"
 
 namespace mrrope::runtime {
 
@@ -20,6 +21,9 @@ namespace {
 
 using base::Json;
 using base::ObjectReader;
+
+// No budget of tokens comes near; as JSON, with every character escaped, it still fits a record (kMaxRecordBytes).
+constexpr std::size_t kMaxText = std::size_t{2} << 20;
 
 // Errors are about texts that were not what they should be; `where` says which server.
 Error about(const ServerUrl& server, ErrorCode code, std::string message) {
@@ -100,10 +104,14 @@ Reading read_success(const ServerOptions& options, const ServerUrl& server, cons
   if (!json) return again(excerpt("the answer is no JSON to rely on: " + to_string(json.error()), options.api_key));
   try {
     ServerAnswer answer = answer_in(*json, options.chat, answer_prefix);
-    // No model knows the key; a server that repeats it must not get it into records.
-    if (options.api_key.size() >= 8 && answer.text.find(options.api_key) != std::string::npos) {
+    if (answer.text.size() > kMaxText) {
+      return again(fmt::format("the answer's text has {} bytes, more than {}", answer.text.size(), kMaxText));
+    }
+    if (repeats_key(answer.text, options.api_key)) {
       return Reading{Verdict::again, {}, about(server, ErrorCode::malformed, "the answer repeats the API key")};
     }
+    answer.text = without_key(answer.text, options.api_key);
+    answer.finish = without_key(answer.finish, options.api_key);
     return Reading{Verdict::answer, std::move(answer), {}};
   } catch (const base::Rejected& rejected) {
     return again(excerpt(to_string(rejected.error), options.api_key));
@@ -181,7 +189,8 @@ Reading read_answer(const ServerOptions& options, const ServerUrl& server, const
   if (status == 429) return {Verdict::busy, {}, about(server, ErrorCode::io, std::move(said))};
   const std::string advice =
       status == 401 || status == 403
-          ? (options.api_key.empty() ? "the server asks for an API key" : "the server does not accept the API key")
+          ? (options.api_key.empty() ? "the server asks for an API key; mrrope eval takes it from MRROPE_API_KEY"
+                                     : "the server does not accept the API key")
       : status == 404 ? fmt::format(
                             "is this an OpenAI-compatible server, does it have {}, and does it call "
                             "its model \"{}\"? GET /v1/models tells",

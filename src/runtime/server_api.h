@@ -47,8 +47,7 @@ Reading no_answer(const ServerOptions& options, const ServerUrl& server, const E
 std::string status_text(const HttpResponse& response, std::string_view api_key);
 
 // The beginning of what a server said, fit for a terminal and for a record: one line, at most 300 bytes of UTF-8, no
-// control characters, and nothing of the key: wherever eight characters of it follow each other (or all of a shorter
-// one), they are replaced.
+// control characters, and without_key().
 std::string excerpt(std::string_view bytes, std::string_view api_key);
 
 }  // namespace mrrope::runtime

@@ -63,3 +63,16 @@ Result<std::vector<ServerUrl>> check_options(const ServerOptions& options) {
 }
 
 }  // namespace mrrope::runtime
+
+namespace mrrope {
+
+std::vector<std::string> servers_without_encryption(const ServerOptions& options) {
+  std::vector<std::string> urls;
+  for (const std::string& text : options.urls) {
+    const Result<runtime::ServerUrl> url = runtime::parse_server_url(text);
+    if (url && runtime::is_readable_on_the_way(*url)) urls.push_back(text);
+  }
+  return urls;
+}
+
+}  // namespace mrrope

@@ -46,8 +46,7 @@ Result<std::int64_t> ask(Transfers& transfers, const ServerOptions& options, con
   runtime::HttpRequest request{.url = server.at("/tokenize"),
                                .body = std::move(question),
                                .api_key = options.api_key,
-                               .deadline_s = options.deadline_s,
-                               .most = base::kMaxJsonBytes};
+                               .deadline_s = options.deadline_s};
   const Result<HttpResponse> response = exchange(transfers, std::move(request), cancel);
   if (!response) {
     if (response.error().code == ErrorCode::cancelled) return response.error();
@@ -92,9 +91,15 @@ Result<std::int64_t> server_token_count(const ServerOptions& options, std::strin
     return Error{ErrorCode::invalid_argument, "the text is not UTF-8", "text"};
   }
   Error last;
+  const bool has_words = text.find_first_not_of(" \t\r\n") != std::string_view::npos;
   for (const ServerUrl& server : *urls) {
     for (const auto& question : questions) {
       Result<std::int64_t> count = ask(*transfers, options, server, question, cancel);
+      if (count && *count == 0 && has_words) {
+        count = unsupported(server, fmt::format("POST /tokenize finds no token in a text of {} bytes; count with the "
+                                                "model's own vocabulary: -m model.gguf",
+                                                text.size()));
+      }
       if (count || count.error().code == ErrorCode::cancelled) return count;
       last = count.error();
       if (last.code != ErrorCode::unsupported) break;  // the other shape would not help

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/server_url.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
+#include <cctype>
 
 namespace mrrope::runtime {
 
@@ -69,6 +73,21 @@ Result<ServerUrl> parse_server_url(std::string_view text) {
   if (root.ends_with("/v1")) root.remove_suffix(3);
   drop_slashes();
   return ServerUrl{std::string(text), std::string(root)};
+}
+
+bool is_readable_on_the_way(const ServerUrl& url) {
+  static constexpr std::string_view kHttp = "http://";
+  if (!url.root.starts_with(kHttp)) return false;
+  const std::string_view rest = std::string_view(url.root).substr(kHttp.size());
+  const bool bracketed = rest.starts_with('[');
+  std::string host(bracketed ? rest.substr(1, rest.find(']') - 1) : rest.substr(0, rest.find_first_of(":/")));
+  std::transform(host.begin(), host.end(), host.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  in_addr four{};
+  in6_addr six{};
+  if (bracketed) return ::inet_pton(AF_INET6, host.c_str(), &six) != 1 || !IN6_IS_ADDR_LOOPBACK(&six);
+  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 != 127;
+  return host != "localhost" && !host.ends_with(".localhost");  // RFC 6761: names of the loopback
 }
 
 }  // namespace mrrope::runtime

@@ -21,4 +21,8 @@ struct ServerUrl {
 // the URL is refused without repeating it: it would end up in records.
 Result<ServerUrl> parse_server_url(std::string_view text);
 
+// Whether what is sent there can be read by others on its way: http, to a host that is not this machine by its name
+// (localhost) or number (127.0.0.0/8, ::1).
+bool is_readable_on_the_way(const ServerUrl& url);
+
 }  // namespace mrrope::runtime

@@ -3,6 +3,10 @@
 // The two formats behind extend_model() and take_back().
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "mrrope/extend.h"
 
 namespace mrrope::targets {
@@ -12,6 +16,17 @@ Result<Extension> extend_gguf(const ModelFile& model, const Plan& plan, const Ex
 Result<Extension> take_back_gguf(const ModelFile& model, const ExtendOptions& options);
 Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const ExtendOptions& options);
 Result<Extension> take_back_hf(const ModelFile& model, const ExtendOptions& options);
+
+// A second shard beside an untouched model. Domain: model.gguf(), options.sidecar.
+Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delivery delivery,
+                                const ExtendOptions& options);
+
+// An Error if a sidecar refers to the model, where one is written unless another folder is named, unless
+// options.overwrite: it would not fit the changed file.
+std::optional<Error> check_no_sidecar(const ModelFile& model, const ExtendOptions& options);
+
+// Edits as rows for people.
+std::vector<FieldChange> rows_of(const GgufModel& model, const GgufEdits& edits);
 
 // Reads what was written and asks what the engine will do with it: the largest difference of an angular speed to the
 // plan. Errors: it is more than float32 leaves of a table.

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// A plan into a .gguf: a copy, a sidecar beside the untouched file, or the file itself.
+// A plan into a .gguf: a copy, or the file itself; extend_sidecar.cpp has the third way.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <utility>
 
+#include "formats/gguf_in_place.h"
 #include "formats/gguf_write.h"
 #include "mrrope/provenance.h"
-#include "mrrope/units.h"
 #include "targets/extend_formats.h"
 
 namespace mrrope::targets {
-
-namespace {
 
 std::vector<FieldChange> rows_of(const GgufModel& model, const GgufEdits& edits) {
   std::vector<FieldChange> rows;
@@ -41,60 +38,7 @@ std::vector<FieldChange> rows_of(const GgufModel& model, const GgufEdits& edits)
   return rows;
 }
 
-// The edited keys as one --override-kv; the file itself stays as it is.
-std::string overrides_of(const GgufModel& model, const GgufEdits& edits) {
-  std::string text = fmt::format("split.count=int:2,split.no=int:0,split.tensors.count=int:{}",
-                                 model.head().tensors.size() + edits.tensors.size());
-  for (const auto& change : edits.changes) {
-    if (!change.value) continue;
-    const double number = change.value->number().value_or(0);
-    if (const auto string = change.value->text()) text += fmt::format(",{}=str:{}", change.key, *string);
-    else if (change.value->type() == GgufType::f32)
-      text += fmt::format(",{}=float:{}", change.key, format_number(number));
-    else text += fmt::format(",{}=int:{:.0f}", change.key, number);
-  }
-  return text;
-}
-
-// An untouched model as "shard 1 of 2", the tensors as shard 2.
-Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delivery delivery,
-                                const ExtendOptions& options) {
-  namespace fs = std::filesystem;
-  const GgufModel& gguf = *model.gguf();
-  if (gguf.shards.size() > 1 || delivery.gguf.architecture || delivery.gguf.tensors.empty()) {
-    return Error{ErrorCode::unsupported,
-                 "a sidecar fits a single file whose architecture stays and that only gains tensors; use a copy",
-                 "sidecar"};
-  }
-  for (const auto& tensor : delivery.gguf.tensors) {
-    if (gguf.find_tensor(tensor.name) != nullptr) {
-      return Error{ErrorCode::unsupported,
-                   "the file already has " + tensor.name + "; change it in place, or write a copy", "sidecar"};
-    }
-  }
-  std::error_code status;
-  const fs::path source = fs::absolute(model.path, status);
-  if (status) return Error{ErrorCode::io, status.message(), model.path};
-  const fs::path folder =
-      options.output.empty() ? source.parent_path() / (source.stem().string() + "-mrrope") : fs::path(options.output);
-  const fs::path first = folder / (source.stem().string() + "-00001-of-00002.gguf");
-  const fs::path second = folder / (source.stem().string() + "-00002-of-00002.gguf");
-  if (!options.dry_run) {
-    fs::create_directories(folder, status);
-    if (status) return Error{ErrorCode::io, status.message(), folder.string()};
-    if (auto error = write_gguf_sidecar(delivery.gguf.tensors, second.string(), {.overwrite = options.overwrite}))
-      return *std::move(error);
-    if (options.overwrite) fs::remove(first, status);
-    fs::create_symlink(source, first, status);
-    if (status) return Error{ErrorCode::io, status.message(), first.string()};
-  }
-  delivery.commands = {fmt::format("llama-server -m {{}} -c {} --override-kv {}", plan.context_target,
-                                   overrides_of(gguf, delivery.gguf))};
-  Extension out = described(delivery, plan, first.string());
-  out.changes = rows_of(gguf, delivery.gguf);
-  out.written = second.string();
-  return out;
-}
+namespace {
 
 // Writes `edits` where the options say. The file that was written; empty for a dry run that does not say.
 Result<std::string> write(const ModelFile& model, const GgufEdits& edits, const ExtendOptions& options) {
@@ -105,12 +49,17 @@ Result<std::string> write(const ModelFile& model, const GgufEdits& edits, const 
                  "where to? output names a copy, in_place changes the file itself, sidecar leaves it alone", "output"};
   }
   const std::string target = options.in_place ? model.path : options.output;
+  const InPlaceOptions in_place{.force = options.overwrite};
+  if (options.in_place) {
+    if (auto error = check_no_sidecar(model, options)) return *std::move(error);
+    if (auto error = formats::check_in_place(target, in_place)) return *std::move(error);
+  }
   if (options.dry_run) {
     if (options.in_place) return target;
     if (auto error = formats::check_target(*model.gguf(), target, options.overwrite)) return *std::move(error);
     return target;
   }
-  auto error = options.in_place ? edit_gguf_in_place(*model.gguf(), edits)
+  auto error = options.in_place ? edit_gguf_in_place(*model.gguf(), edits, in_place)
                                 : write_gguf(*model.gguf(), edits, target,
                                              {.overwrite = options.overwrite, .progress = options.progress});
   if (error) return *std::move(error);

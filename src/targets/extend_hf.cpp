@@ -62,6 +62,10 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
   Extension out = described(*delivery, plan, target);
   for (const HfChange& change : delivery->hf) out.changes.push_back({change.path, change.before, change.after});
   out.written = config_in(target);
+  if (std::error_code status; options.output.empty() && fs::is_symlink(config_in(folder), status)) {
+    out.notes.push_back("config.json is a link, as in a download cache. A file takes its place, the link is kept as " +
+                        std::string(kOriginalConfig) + ", and what it leads to stays as it is.");
+  }
   if (options.dry_run) return out;
   if (auto error = options.output.empty() ? replace_config(folder, edited) : link_folder(folder, target, edited))
     return *std::move(error);

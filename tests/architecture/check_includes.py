@@ -68,6 +68,8 @@ def problems_of(path, root):
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         place = f"{path.relative_to(root)}:{number}"
         code = line.split("//")[0]
+        if room == "cli" and path.name != "terminal.cpp" and re.search(r"fmt::print|\b(printf|fputs|puts|fwrite)\s*\(", code):
+            yield f"{place}: text leaves the program through cli/terminal.h, which shows no control characters: {line.strip()}"
         if room != "cli" and PRINTS.search(code):
             yield f"{place}: only cli/ prints or ends the program: {line.strip()}"
         match = INCLUDE.match(line)

@@ -28,6 +28,50 @@ TEST(JsonParse, RejectsRunawayNesting) {
 
 TEST(JsonParse, RejectsNumbersBeyondDouble) { EXPECT_FALSE(parse_json(R"({"a": 1e999})")); }
 
+TEST(JsonParse, SaysWhereANumberIsTooLargeInItsOwnWords) {
+  const auto result = parse_json("{\"a\": 1,\n \"b\": 1e999}");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(to_string(result.error()), "line 2, column 11: a number beyond the range of a double");
+}
+
+// 80,000 keys took 38 seconds, 120,000 empty objects in a list 12; speed_test.cpp has the limits.
+TEST(JsonParse, ReadsManyMembersAndElements) {
+  std::string object = "{", list = "[";
+  for (int i = 0; i < 80'000; ++i)
+    object += (i > 0 ? ",\"key " : "\"key ") + std::to_string(i) + "\": " + std::to_string(i);
+  for (int i = 0; i < 120'000; ++i) list += i > 0 ? ",{}" : "{}";
+  const auto members = parse_json(object + "}");
+  ASSERT_TRUE(members);
+  EXPECT_EQ(members->size(), 80'000U);
+  EXPECT_EQ((*members)["key 79999"], 79'999);
+  EXPECT_EQ(members->begin().key(), "key 0") << "in the order of the text";
+  EXPECT_EQ(parse_json(list + "]")->size(), 120'000U);
+}
+
+TEST(JsonParse, FindsARepeatedKeyAmongMany) {
+  std::string object = "{\"a\": 0";
+  for (int i = 0; i < 1000; ++i) object += ",\"k" + std::to_string(i) + "\": {\"a\": 1}";
+  EXPECT_TRUE(parse_json(object + "}"));
+  const auto result = parse_json(object + ",\"a\": 2}");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().where, "a");
+}
+
+TEST(JsonParse, RefusesMoreValuesThanItsLimit) {
+  std::string list = "[0";
+  for (std::size_t i = 0; i < kMaxJsonValues; ++i) list += ",0";
+  const auto result = parse_json(list + "]");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message, "more than 4194304 values");
+}
+
+TEST(JsonWrite, WhatATerminalWouldObeyIsEscaped) {
+  const std::string text = "a\x1b[31m\x7f\u009b\u202e\u2028\U000E0041é模";
+  const std::string written = write_json(Json{{text, text}});
+  EXPECT_NE(written.find("\\u001b[31m\\u007f\\u009b\\u202e\\u2028\\udb40\\udc41é模"), std::string::npos) << written;
+  EXPECT_EQ((*parse_json(written))[text], text);
+}
+
 TEST(JsonWrite, KeepsListsOfNumbersOnOneLine) {
   EXPECT_EQ(write_json(Json{{"a", {1, 2.5}}, {"b", Json::array({Json{{"c", "x"}}})}, {"d", Json::array()}}),
             "{\n  \"a\": [1, 2.5],\n  \"b\": [\n    {\n      \"c\": \"x\"\n    }\n  ],\n  \"d\": []\n}\n");

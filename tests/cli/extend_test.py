@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -93,13 +94,62 @@ class HuggingFace(InFolder):
         self.run_program("extend", longer, "--undo")
         self.assertEqual((longer / "config.json").read_text(), self.text)
 
-    def test_what_a_link_points_to_is_not_touched(self):
-        blob = self.root / "blob"
+    def test_a_link_into_a_download_cache_is_kept_and_comes_back(self):
+        # As huggingface_hub lays it out: snapshots/REVISION/config.json -> ../../blobs/HASH
+        blob = self.root / "blobs" / "0123abcd"
+        blob.parent.mkdir()
         self.config.rename(blob)
-        self.config.symlink_to(blob)
-        self.run_program("extend", self.model, "-c", "32k")
-        self.assertEqual(blob.read_text(), self.text)
+        blob.chmod(0o640)
+        before = blob.stat()
+        self.config.symlink_to("../blobs/0123abcd")
+        for flags in (["--dry-run"], []):
+            text = " ".join(self.run_program("extend", self.model, "-c", "32k", *flags).split())
+            self.assertIn("config.json is a link, as in a download cache. A file takes its place", text)
         self.assertFalse(self.config.is_symlink())
+        self.assertEqual(self.config.stat().st_mode & 0o7777, 0o640)
+        self.assertEqual(os.readlink(self.model / "config.original.json"), "../blobs/0123abcd")
+        self.run_program("inspect", self.model)
+        self.run_program("extend", self.model, "--undo")
+        self.assertEqual(os.readlink(self.config), "../blobs/0123abcd")
+        self.assertFalse((self.model / "config.original.json").is_symlink())
+        after = blob.stat()
+        self.assertEqual(blob.read_text(), self.text)
+        self.assertEqual((after.st_ino, after.st_mtime_ns, after.st_mode), (before.st_ino, before.st_mtime_ns, before.st_mode))
+
+    def test_owner_group_and_mode_stay_and_come_back(self):
+        self.config.chmod(0o640)
+        if os.geteuid() == 0:
+            os.chown(self.config, 4242, 4243)
+
+        def facts(path):
+            status = path.stat()
+            return oct(status.st_mode), status.st_uid, status.st_gid
+        before, inode = facts(self.config), self.config.stat().st_ino
+        old = os.umask(0o022)
+        self.addCleanup(os.umask, old)
+        self.run_program("extend", self.model, "-c", "32k")
+        self.assertEqual(facts(self.config), before)
+        self.assertEqual(facts(self.model / "config.original.json"), before)
+        self.run_program("extend", self.model, "--undo")
+        self.assertEqual(facts(self.config), before)
+        self.assertEqual(self.config.stat().st_ino, inode, "the first file itself")
+        self.assertEqual(facts(self.model / "config.extended.json"), before)
+        self.run_program("extend", self.model, "-c", "32k", "-o", self.root / "second")
+        self.assertEqual(facts(self.root / "second" / "config.json")[0], before[0])
+
+    def test_a_config_whose_owner_cannot_be_kept_is_left_alone(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs a second user")
+        for path in (self.root, self.model):
+            path.chmod(0o777)
+        program = self.root / "mrrope"
+        shutil.copy(PROGRAM, program)  # the build folder may be closed to others
+        done = subprocess.run([program, "extend", self.model, "-c", "32k"], capture_output=True, text=True, check=False,
+                              user=65534, group=65534, extra_groups=[])
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("owner and group", done.stderr)
+        self.assertEqual(self.config.read_text(), self.text)
+        self.assertEqual(sorted(p.name for p in self.model.iterdir()), ["config.json", "model.safetensors"])
 
     def test_every_command_survives_a_shell(self):
         odd = self.root / "it's my $HOME größer"
@@ -240,6 +290,52 @@ class Gguf(InFolder):
             self.run_program("extend", self.file, "--factor", "4", "-o", name, "-f", "--dry-run", status=1)
             self.assertNotIn("-f", self.run_program("extend", self.file, "--factor", "4", "-o", name, status=1))
             self.assertEqual(self.file.read_bytes(), self.bytes)
+
+    def test_the_plan_is_never_the_target(self):
+        plan = self.root / "plan.json"
+        plan.write_text(self.run_program("plan", self.file, "-c", "16k", "--json"))
+        text = plan.read_text()
+        self.assertIn("the plan itself", self.run_program("extend", self.file, "--plan", plan, "-o", plan, "-f", status=1))
+        self.assertEqual(plan.read_text(), text)
+
+    def test_f_replaces_a_sidecar_of_ours(self):
+        for folder in (self.root, self.root / "elsewhere"):
+            for flags in ([], ["-f"], ["-f"]):
+                self.run_program("extend", self.file, "--factor", "4", "--sidecar", "-o", folder, *flags)
+            self.assertIn("-f replaces it",
+                          self.run_program("extend", self.file, "--factor", "4", "--sidecar", "-o", folder, status=1))
+            self.assertEqual((folder / "m-00001-of-00002.gguf").read_bytes(), self.bytes)
+        self.assertEqual(self.file.read_bytes(), self.bytes)
+
+    def test_f_does_not_make_a_sidecar_of_the_model(self):
+        # The model itself had the name of the first shard, m.gguf was a link to it: -f removed the model.
+        for shard in ("m-00001-of-00002.gguf", "m-00002-of-00002.gguf"):
+            model = self.root / shard
+            self.file.rename(model)
+            self.file.symlink_to(shard)
+            for flags in (["-f"], ["-f", "--dry-run"], []):
+                text = self.run_program("extend", self.file, "--factor", "4", "--sidecar", "-o", self.root, *flags, status=1)
+                self.assertIn("the model itself", text)
+            self.assertEqual(model.read_bytes(), self.bytes)
+            self.assertEqual(sorted(p.name for p in self.root.iterdir()), sorted(["m.gguf", shard]))
+            self.file.unlink()
+            model.rename(self.file)
+
+    def test_f_does_not_make_a_sidecar_of_another_file(self):
+        other = self.root / "other.gguf"
+        tiny_gguf.write(other, "qwen2", {}, None, base=True)
+        bytes_of_other = other.read_bytes()
+        for shard in ("m-00001-of-00002.gguf", "m-00002-of-00002.gguf"):
+            for make in (lambda path: path.write_bytes(bytes_of_other), lambda path: path.write_text("mine"),
+                         lambda path: path.symlink_to("other.gguf"), lambda path: path.symlink_to("nowhere")):
+                make(self.root / shard)
+                before = sorted((p.name, p.is_symlink(), p.exists() and p.read_bytes()) for p in self.root.iterdir())
+                text = self.run_program("extend", self.file, "--factor", "4", "--sidecar", "-o", self.root, "-f", status=1)
+                self.assertIn("not replaced", text)
+                self.assertNotIn("-f replaces it", text)
+                after = sorted((p.name, p.is_symlink(), p.exists() and p.read_bytes()) for p in self.root.iterdir())
+                self.assertEqual(before, after)
+                (self.root / shard).unlink()
 
     def test_commands_name_the_file_for_a_shell(self):
         text = self.run_program("extend", self.file, "--factor", "4", "-o", self.root / "mein Modell.gguf")

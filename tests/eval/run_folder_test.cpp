@@ -104,6 +104,74 @@ TEST_F(RunFolderTest, DamageBeforeTheLastLineIsAnErrorThatNamesTheLine) {
   EXPECT_NE(run.error().where.find("records.jsonl:2"), std::string::npos) << run.error().where;
 }
 
+// A later mrrope had appended to the folder; this one took its last record for damage, and away.
+TEST_F(RunFolderTest, ALineOfAnotherVersionIsAnErrorAndStays) {
+  for (const bool ended : {true, false}) {
+    fs::remove_all(folder());
+    {
+      Result<RunFolder> run = RunFolder::open(folder(), info_);
+      ASSERT_FALSE(run->append(sample("one")));
+    }
+    std::ofstream(log(), std::ios::app) << "{\"schema\": \"mrrope.record/2\", \"key\": \"k\"}" << (ended ? "\n" : "");
+    const auto size = fs::file_size(log());
+    for (const Result<RunFolder>& run : {RunFolder::open(folder(), info_), RunFolder::read(folder())}) {
+      ASSERT_FALSE(run);
+      EXPECT_EQ(run.error().code, ErrorCode::unsupported);
+      EXPECT_EQ(run.error().where, log() + ":2");
+      EXPECT_NE(run.error().message.find("found mrrope.record/2: another version of mrrope wrote it"),
+                std::string::npos)
+          << run.error().message;
+    }
+    EXPECT_EQ(fs::file_size(log()), size);
+  }
+}
+
+TEST_F(RunFolderTest, ALastLineThatIsCompleteAndNoRecordIsNotDropped) {
+  {
+    Result<RunFolder> run = RunFolder::open(folder(), info_);
+    ASSERT_FALSE(run->append(sample("one")));
+  }
+  std::ofstream(log(), std::ios::app) << "{\"mine\": true}\n";
+  const auto size = fs::file_size(log());
+  const Result<RunFolder> run = RunFolder::open(folder(), info_);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().where, log() + ":2");
+  EXPECT_EQ(fs::file_size(log()), size);
+}
+
+TEST_F(RunFolderTest, RecordsOfSomebodyElseAreNotTouched) {
+  fs::create_directory(folder());
+  std::ofstream(log()) << "not mrrope's";
+  const Result<RunFolder> run = RunFolder::open(folder(), info_);
+  ASSERT_FALSE(run);
+  EXPECT_NE(run.error().message.find("no run.json"), std::string::npos) << run.error().message;
+  EXPECT_EQ(fs::file_size(log()), 12U);
+  EXPECT_FALSE(fs::exists(folder() + "/run.json"));
+}
+
+// A line of 60 MB took 1.3 GB.
+TEST_F(RunFolderTest, ALineIsBoundedBeforeItIsParsed) {
+  {
+    Result<RunFolder> run = RunFolder::open(folder(), info_);
+    ASSERT_FALSE(run->append(sample("one")));
+    Record large = sample("large");
+    large.document = std::string(kMaxRecordBytes, 'x');
+    const std::optional<Error> error = run->append(large);
+    ASSERT_TRUE(error);
+    EXPECT_NE(error->message.find("at most 16777216 bytes"), std::string::npos) << error->message;
+  }
+  const std::string tail = to_json(sample("two")).substr(1);
+  for (const char* end : {"\n", ""}) {
+    std::ofstream(log()) << to_json(sample("one")) << "\n{" << std::string(kMaxRecordBytes, ' ') << tail << end;
+    const auto size = fs::file_size(log());
+    const Result<RunFolder> run = RunFolder::open(folder(), info_);
+    ASSERT_FALSE(run);
+    EXPECT_EQ(run.error().where, log() + ":2");
+    EXPECT_NE(run.error().message.find("more than 16777216 bytes"), std::string::npos) << run.error().message;
+    EXPECT_EQ(fs::file_size(log()), size);
+  }
+}
+
 TEST_F(RunFolderTest, AnotherModelOrTaskNeedsAnotherFolder) {
   ASSERT_TRUE(RunFolder::open(folder(), info_));
   RunInfo other = info_;

@@ -5,6 +5,7 @@
 //
 //   edit_driver copy MODEL TARGET       the edits below, into a copy
 //   edit_driver inplace MODEL           the same in place
+//   edit_driver interrupt MODEL STEPS   the same, but stops after so many effects on the disk, as a crash would
 //   edit_driver undo MODEL              takes them back in place
 //   edit_driver recover MODEL           prints "undone" or "nothing to do"
 //   edit_driver sidecar TARGET          the tensor alone
@@ -15,6 +16,7 @@
 #include <cstdio>
 #include <string>
 
+#include "formats/gguf_in_place.h"
 #include "formats/gguf_types.h"
 #include "mrrope/gguf.h"
 
@@ -69,6 +71,11 @@ int run(const std::string& command, const std::string& path, const std::string& 
     if (!model) return fail(model.error());
     if (command == "copy") error = write_gguf(*model, edits_of(*model), target);
     if (command == "inplace") error = edit_gguf_in_place(*model, edits_of(*model));
+    if (command == "interrupt") {
+      error =
+          formats::edit_in_place(*model, edits_of(*model),
+                                 {.go_on = [left = std::stoi(target)]() mutable { return left-- > 0; }, .piece = 1024});
+    }
     if (command == "undo") error = edit_gguf_in_place(*model, inverse_of(*model));
   }
   return error ? fail(*error) : 0;

@@ -3,6 +3,8 @@
 // Writes GGUF bytes by hand, lies included: nothing here is shared with the code under test.
 #pragma once
 
+#include <fcntl.h>
+#include <linux/falloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -119,6 +121,16 @@ inline std::string read_bytes(const std::string& path) {
   std::string bytes(in ? static_cast<std::size_t>(in.tellg()) : 0, '\0');
   in.seekg(0).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   return bytes;
+}
+
+// Whether a header in this folder can grow in place: ext4 and xfs can.
+inline bool can_insert_ranges(const TempFolder& folder) {
+  const std::string probe = folder.write("probe", std::string(8192, 'x'));
+  const int descriptor = ::open(probe.c_str(), O_RDWR | O_CLOEXEC);
+  const bool can = ::fallocate(descriptor, FALLOC_FL_INSERT_RANGE, 0, 4096) == 0;
+  ::close(descriptor);
+  ::unlink(probe.c_str());
+  return can;
 }
 
 }  // namespace mrrope::test

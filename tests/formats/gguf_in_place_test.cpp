@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <linux/falloc.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -51,12 +50,7 @@ using test::TempFolder;
 class GgufInPlace : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string probe = folder_.write("probe", std::string(8192, 'x'));
-    const int descriptor = ::open(probe.c_str(), O_RDWR | O_CLOEXEC);
-    const bool can = ::fallocate(descriptor, FALLOC_FL_INSERT_RANGE, 0, 4096) == 0;
-    ::close(descriptor);
-    ::unlink(probe.c_str());
-    if (!can)
+    if (!test::can_insert_ranges(folder_))
       GTEST_SKIP() << "the file system of " << folder_ / ""
                    << " cannot insert ranges";
   }

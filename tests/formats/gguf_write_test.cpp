@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 
 #include "base/file.h"
 #include "mrrope/gguf.h"
@@ -55,6 +58,7 @@ TEST(GgufWrite, ACopyHasTheEditsAndTheSameData) {
 
 TEST(GgufWrite, CopiesAreReadableByAllThatTheUmaskAllows) {
   const Source source;
+  ASSERT_EQ(::chmod(source.path.c_str(), 0644), 0);
   const mode_t mask = ::umask(022);
   EXPECT_FALSE(write_gguf(source.model, {}, source.folder / "copy.gguf"));
   EXPECT_FALSE(write_gguf(source.model, {}, source.folder / "copy.gguf", {.overwrite = true}));
@@ -175,6 +179,48 @@ TEST(GgufWrite, CopiesBetweenFileSystems) {
   const auto back = read_gguf(memory / "copy.gguf");
   EXPECT_FALSE(write_gguf(*back, {}, source.folder / "back.gguf"));
   EXPECT_TRUE(read_bytes(source.folder / "back.gguf") == large_model().bytes());
+}
+
+// ---- The source meanwhile ------------------------------------------------------------------------------------------
+
+// A download that goes on, a second program: early bytes were old, late ones new, and the status was 0.
+TEST(GgufWrite, ASourceThatChangesWhileItIsCopiedGivesNoCopy) {
+  const Source source(large_model());
+  const std::string& path = source.path;
+  const auto with = [&](const std::function<void()>& meanwhile) {
+    // Long ago: a change now has another time even where clocks are coarse
+    const std::array<timespec, 2> before = {{{1'000'000'000, 0}, {1'000'000'000, 0}}};
+    EXPECT_EQ(::utimensat(AT_FDCWD, path.c_str(), before.data(), 0), 0);
+    return write_gguf(source.model, {}, source.folder / "copy.gguf", {.progress = [&](auto, auto) {
+                        meanwhile();
+                        return true;
+                      }});
+  };
+  const std::vector<std::function<void()>> changes = {
+      [&] { std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(-1, std::ios::end).put('X'); },
+      [&] { std::ofstream(path, std::ios::app | std::ios::binary) << "more"; }};
+  for (const auto& change : changes) {
+    const auto error = with(change);
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code, ErrorCode::inconsistent);
+    EXPECT_NE(error->message.find("changed while it was copied"), std::string::npos) << error->message;
+    EXPECT_EQ(source.folder.names().size(), 1U) << "no output";
+    source.folder.write("model.gguf", large_model().bytes());
+  }
+  EXPECT_FALSE(with([] {}));
+}
+
+TEST(GgufWrite, ACopyIsReadableForNobodyWhoMayNotReadTheSource) {
+  const Source source;
+  const mode_t mask = ::umask(022);
+  for (const auto& [mode, expected] : {std::pair(0600, 0600), {0640, 0640}, {0644, 0644}, {0666, 0644}, {0400, 0400}}) {
+    ASSERT_EQ(::chmod(source.path.c_str(), static_cast<mode_t>(mode)), 0);
+    EXPECT_FALSE(write_gguf(source.model, {}, source.folder / "copy.gguf", {.overwrite = true}));
+    struct stat status {};
+    ASSERT_EQ(::stat((source.folder / "copy.gguf").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777U, static_cast<mode_t>(expected));
+  }
+  ::umask(mask);
 }
 
 // ---- Sidecars ------------------------------------------------------------------------------------------------------

@@ -370,7 +370,7 @@ def test_of_a_file_whose_items_do_not_fit_nothing_is_measured(tmp_path):
 
 
 def test_a_key_is_in_no_record(tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("MRROPE_API_KEY", "sk-very-secret")
     with llama_server("-c", 1024, "-np", 1, "--api-key", "sk-very-secret") as (url, _):
         run("niah", "--lengths", "512", "--depths", 2, "--endpoint", url, "--model", "tiny", "-o", tmp_path / "run")
     for file in (tmp_path / "run").iterdir():

@@ -61,6 +61,7 @@ std::vector<Lie> lies() {
           kKey + "\"}]}"),
        "no JSON"},
       {"key_as_answer", ok(R"({"choices": [{"text": ")" + kKey + "\"}]}"), "repeats the API key"},
+      {"key_in_lower_case", ok(R"({"choices": [{"text": "sK-)" + kKey.substr(3) + "\"}]}"), "repeats the API key"},
       {"key_escaped", ok(R"({"choices": [{"text": "\u0073)" + kKey.substr(1) + "\"}]}"), "repeats the API key"},
       {"error_500", http(500, R"({"error": {"message": "\u0073)" + kKey.substr(1) + "\\n\\u001b[31m is\"}}"),
        "HTTP 500: [key] [31m is"},
@@ -68,6 +69,27 @@ std::vector<Lie> lies() {
       {"redirect", http(307, "", "Location: http://elsewhere/" + kKey + "\r\n"), "not followed"},
       {"redirect_nowhere", http(302, kKey), "not followed"},
   };
+}
+
+// What would be recorded of an answer.
+std::string recorded(const std::string& key, const std::string& text, const std::string& finish) {
+  const nlohmann::json body = {{"choices", {{{"text", text}, {"finish_reason", finish}}}}};
+  StubServer server(says(ok(body.dump())));
+  const Outcome outcome = ask({.urls = {server.url()}, .api_key = key, .attempts = 1}, 1);
+  if (outcome.error || !outcome.answers.at(0)) return "refused";
+  return outcome.answers.at(0)->text + "|" + outcome.answers.at(0)->finish;
+}
+
+TEST(Key, IsInNoFieldOfAnAnswer) {
+  const std::string key = "Secret_Of_The_House";
+  EXPECT_EQ(recorded(key, "fine", "stop"), "fine|stop");
+  EXPECT_EQ(recorded(key, "it is secret_of_the_hous", "stop"), "it is [key]|stop");  // all but the last character
+  EXPECT_EQ(recorded(key, "ECRET_OF_THE_HOUSE!", "stop"), "[key]!|stop");
+  EXPECT_EQ(recorded(key, "fine", "secret_of_the_house"), "fine|[key]");
+  EXPECT_EQ(recorded(key, "fine", "of_the_house"), "fine|[key]");
+  EXPECT_EQ(recorded(key, "the SECRET_OF_THE_HOUSE", "stop"), "refused");
+  EXPECT_EQ(recorded("short", "a short answer", "short"), "a [key] answer|[key]");
+  EXPECT_EQ(recorded("EMPTY", "the list is empty", "stop"), "the list is empty|stop");
 }
 
 class Hostile : public testing::TestWithParam<Lie> {};
@@ -128,6 +150,24 @@ TEST(Endless, LineOfTenMegabytesIsCutOff) {
   StubServer server(says(http(200, R"({"choices": [{"text": ")" + std::string(10 << 20, 'x') + "\"}]}")));
   const Outcome outcome = ask({.urls = {server.url()}, .attempts = 1}, 1);
   EXPECT_EQ(outcome.answers.at(0).error().message, "the answer has more than 8388608 bytes");
+}
+
+// As JSON a text may be six times as long, and a record has to hold it.
+TEST(Endless, TextOfAnAnswerIsBounded) {
+  StubServer server(says(http(200, R"({"choices": [{"text": ")" + std::string((2 << 20) + 1, 'x') + "\"}]}")));
+  const Outcome outcome = ask({.urls = {server.url()}, .attempts = 1}, 1);
+  ASSERT_FALSE(outcome.answers.at(0));
+  EXPECT_EQ(outcome.answers.at(0).error().message.find("the answer's text has 2097153 bytes, more than 2097152"), 0U);
+}
+
+// 50 MB of it took 1 GB of memory.
+TEST(Endless, TokensAreCutOffAtTheSameBytesAsAnswers) {
+  std::string tokens = "{\"tokens\": [1";
+  while (tokens.size() < std::size_t{9} << 20) tokens += ",12345678";
+  StubServer server(says(ok(tokens + "]}")));
+  const auto count = server_token_count({.urls = {server.url()}}, "x");
+  ASSERT_FALSE(count);
+  EXPECT_EQ(count.error().message, "the answer has more than 8388608 bytes");
 }
 
 TEST(Endless, HeadersAreCutOff) {
@@ -275,6 +315,17 @@ TEST(TokenCount, IsAskedOfTheNextServerIfOneDoesNotKnow) {
   const auto none = server_token_count({.urls = {plain.url()}}, "x");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::unsupported);
+}
+
+// Depths are shares of the count: of 0 they were not numbers, and the record was refused in words about JSON.
+TEST(TokenCount, OfNothingIsBelievedOfNothingOnly) {
+  StubServer server(says(ok(R"({"tokens": [], "count": 0})")));
+  const auto count = server_token_count({.urls = {server.url()}}, "two words");
+  ASSERT_FALSE(count);
+  EXPECT_EQ(count.error().code, ErrorCode::unsupported);
+  EXPECT_NE(count.error().message.find("finds no token in a text of 9 bytes"), std::string::npos);
+  EXPECT_EQ(*server_token_count({.urls = {server.url()}}, ""), 0);
+  EXPECT_EQ(*server_token_count({.urls = {server.url()}}, " \n"), 0);
 }
 
 TEST(TokenCount, DoesNotBelieveEverything) {

@@ -8,6 +8,7 @@
 #include "runtime/server_api.h"
 #include "runtime/server_check.h"
 #include "runtime/server_health.h"
+#include "runtime/server_key.h"
 
 namespace mrrope::runtime {
 namespace {
@@ -41,6 +42,18 @@ TEST(ServerUrls, WithAPasswordAreRefusedWithoutRepeatingIt) {
     const auto url = parse_server_url(text);
     ASSERT_FALSE(url) << text;
     EXPECT_EQ(to_string(url.error()).find("hunter2"), std::string::npos) << text;
+  }
+}
+
+TEST(ServerUrls, OfAnotherMachineWithoutEncryptionAreKnown) {
+  const auto open = [](const char* url) { return servers_without_encryption({.urls = {url}}).size() == 1; };
+  for (const char* url : {"http://node1:8000", "http://10.0.0.1/v1", "http://127.0.0.1.evil.example", "http://[::2]:1",
+                          "http://0.0.0.0", "http://localhost.example", "http://1270.0.0.1", "http://notlocalhost"}) {
+    EXPECT_TRUE(open(url)) << url;
+  }
+  for (const char* url : {"http://localhost:8000", "http://LocalHost", "http://a.localhost/v1", "http://127.0.0.1:1",
+                          "http://127.8.9.1", "http://[::1]:8000/v1", "https://node1", "https://10.0.0.1:8000/v1"}) {
+    EXPECT_FALSE(open(url)) << url;
   }
 }
 
@@ -93,6 +106,38 @@ TEST(RequestBody, OfPlainChatHasNothingThatOnlySomeServersKnow) {
 TEST(RequestBody, RefusesTextThatIsNotUtf8) {
   EXPECT_EQ(request_body({}, {.prompt = "\xff"}).error().where, "prompt");
   EXPECT_EQ(request_body({}, {.prompt = "x", .max_tokens = 0}).error().where, "max_tokens");
+}
+
+// ---- Keys
+// ------------------------------------------------------------------------------------------------------------
+
+TEST(Key, IsHiddenInAnyCaseWholeOrInParts) {
+  const std::string lower = "sk-0123456789abcdefghij", upper = "SK-0123456789ABCDEFGHIJ";
+  for (const std::string& text :
+       {lower, upper, lower.substr(0, 22), upper.substr(1), lower.substr(5, 8), lower + upper}) {
+    EXPECT_EQ(without_key("a " + text + " b", kKey), "a [key] b") << text;
+    EXPECT_EQ(without_key(text, kKey), "[key]") << text;
+  }
+  EXPECT_EQ(without_key(lower.substr(0, 9) + "-" + lower.substr(10), kKey), "[key]-[key]");
+  EXPECT_EQ(without_key(kKey + " " + kKey, kKey), "[key] [key]");
+  EXPECT_EQ(without_key("EMPTY or empty or empt", "EMPTY"), "[key] or empty or empt");
+}
+
+TEST(Key, LeavesWhatTellsNothingOfIt) {
+  for (const char* text : {"", "x", "sk-0123", "abcdefg 0123456", "caf\xc3\xa9 \xff"}) {
+    EXPECT_EQ(without_key(text, kKey), text);
+    EXPECT_EQ(without_key(text, ""), text);
+  }
+}
+
+// Every start of the key was tried at every place: with a long key and a long answer, minutes.
+TEST(Key, IsSoughtInTimeThatDoesNotGrowWithItsLength) {
+  const std::string key(4096, 'a');
+  EXPECT_EQ(without_key(std::string(std::size_t{4} << 20, 'a'), key), "[key]");
+  const std::string near = std::string(7, 'a') + "b";
+  std::string text;
+  while (text.size() < std::size_t{4} << 20) text += near;
+  EXPECT_EQ(without_key(text, key), text);
 }
 
 // ---- Excerpts -------------------------------------------------------------------------------------------------------

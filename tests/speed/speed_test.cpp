@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/json.h"
 #include "tests/support/specs.h"
 
 namespace mrrope {
@@ -43,6 +44,26 @@ TEST(Speed, BoundsOfAllMethodsUpToTwoToTheTwentyTakeLessThanTwoSeconds) {
   });
   std::printf("14 methods to 2^20: %.3f s\n", time);
   EXPECT_LT(time, 2.0);
+}
+
+// Whoever writes a file or answers as a server chooses its shape. A quadratic reader took minutes for each of these.
+TEST(Speed, FifteenMegabytesOfJsonOfAnyShapeTakeSecondsAtMost) {
+  const auto repeated = [](const std::string& open, const std::string& part, const std::string& close) {
+    std::string text = open + part;
+    while (text.size() < 15'000'000) text += "," + part;
+    return text + close;
+  };
+  std::string keys = "{\"a\":0";
+  for (int i = 0; keys.size() < 15'000'000; ++i) keys += ",\"" + std::to_string(i) + "\":0";
+  const std::string deep = std::string(29, '[') + std::string(29, ']');
+  for (const std::string& text : {keys + "}", repeated("[", "{}", "]"), repeated("[", "{\"a\":{}}", "]"),
+                                  repeated("[", "0", "]"), repeated("[", "1e-5", "]"), repeated("[", deep, "]"),
+                                  "\"" + std::string(15'000'000, 'x') + "\"", std::string(15'000'000, '[')}) {
+    bool parsed = false;
+    const double time = seconds([&] { parsed = static_cast<bool>(base::parse_json(text)); });
+    std::printf("%.12s…: %s in %.3f s\n", text.c_str(), parsed ? "read" : "refused", time);
+    EXPECT_LT(time, 20.0) << text.substr(0, 20);
+  }
 }
 
 }  // namespace

@@ -74,6 +74,13 @@ Result<Sample> make_sample(const Task& task, const TaskTexts& texts, const Sampl
       drafts::fit(*forms, request.length - request.frame_tokens, task.max_new_tokens, count);
   if (!fitted) return fitted.error();
 
+  if (fitted->tokens < 1) {  // or depths would be shares of nothing
+    return Error{
+        ErrorCode::malformed,
+        fmt::format("a prompt of {} bytes has {} tokens by this count", fitted->draft.prompt.size(), fitted->tokens),
+        ""};
+  }
+
   Sample sample{.task = std::string(task.name),
                 .request = request,
                 .prompt = std::move(fitted->draft.prompt),

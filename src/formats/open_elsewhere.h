@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+//
+// Whether another program has a file open or mapped: it would go on with shifted weights.
+#pragma once
+
+#include "base/file.h"
+
+namespace mrrope::formats {
+
+enum class Use { none, open, unknown };
+
+// By a write lease, which is granted only if nobody else has the file open, and is given back at once. Only the owner
+// of a file may ask for one; whoever is not looks at the processes.
+Use use_elsewhere(const base::File& file);
+
+// By what /proc says of descriptors and mappings. `unknown`: none was found, but there are processes that the caller
+// may not look into. Processes outside the caller's namespace are never seen.
+Use use_by_processes(const base::File& file);
+
+}  // namespace mrrope::formats
