@@ -19,7 +19,7 @@
 
 namespace mrrope::cli {
 
-Result<PlanName> baseline_of(const CompareOptions& options, const std::vector<PlanName>& plans) {
+Result<eval::PlanName> baseline_of(const CompareOptions& options, const std::vector<eval::PlanName>& plans) {
   if (plans.size() < 2) {
     return Error{ErrorCode::invalid_argument,
                  "there is only one method to look at; measure another into the same folder", options.runs.front()};
@@ -32,10 +32,10 @@ namespace {
 using base::Json;
 
 int run_compare(const CompareOptions& options) {
-  std::vector<Record> records;
-  std::optional<RunInfo> info;  // of the first
+  std::vector<eval::Record> records;
+  std::optional<eval::RunInfo> info;  // of the first
   for (const std::string& path : options.runs) {
-    const Result<RunFolder> run = RunFolder::read(path);
+    const Result<eval::RunFolder> run = eval::RunFolder::read(path);
     if (!run) return fail(run.error());
     if (!info) info = run->info();
     if (run->info().task != info->task || run->info().model_hash != info->model_hash) {
@@ -52,17 +52,17 @@ int run_compare(const CompareOptions& options) {
     records.insert(records.end(), run->records().begin(), run->records().end());
   }
   if (!records.empty() && records.front().answer) return print_score_comparison(options, records, *info);
-  std::vector<PlanName> plans;
+  std::vector<eval::PlanName> plans;
   std::vector<std::int64_t> lengths;
-  for (const PplRow& row : ppl_table(records)) {
-    if (std::find(plans.begin(), plans.end(), PlanName{row.method, row.factor}) == plans.end()) {
+  for (const eval::PplRow& row : ppl_table(records)) {
+    if (std::find(plans.begin(), plans.end(), eval::PlanName{row.method, row.factor}) == plans.end()) {
       plans.push_back({row.method, row.factor});
     }
     lengths.push_back(row.length);
   }
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
-  const Result<PlanName> base = baseline_of(options, plans);
+  const Result<eval::PlanName> base = baseline_of(options, plans);
   if (!base) return fail(base.error());
 
   Json json{{"schema", "mrrope.compare/1"}, {"baseline", base->text()}, {"comparisons", Json::array()}};
@@ -71,12 +71,12 @@ int run_compare(const CompareOptions& options) {
   TextTable table(header, 1);
   std::size_t documents = 0;
   std::string sentences;
-  for (const PlanName& plan : plans) {
+  for (const eval::PlanName& plan : plans) {
     if (plan == *base) continue;
     std::vector<std::string> cells = {plan.text()};
     std::string found;
     for (const std::int64_t length : lengths) {
-      const Comparison c =
+      const eval::Comparison c =
           compare_ppl(records, plan.method, plan.factor, base->method, base->factor, length, options.last);
       documents = std::max(documents, c.documents);
       cells.push_back(c.cell() + (c.documents == 0 || c.differs ? "" : "  "));  // room for the star of others

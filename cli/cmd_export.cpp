@@ -23,10 +23,10 @@ struct Options {
 };
 
 int run_export(const Options& options) {
-  const Result<RunFolder> run = RunFolder::read(options.run);
+  const Result<eval::RunFolder> run = eval::RunFolder::read(options.run);
   if (!run) return fail(run.error());
   const Result<std::vector<std::string>> files =
-      export_lm_eval(run->info(), run->records(), options.folder, std::chrono::system_clock::now());
+      eval::export_lm_eval(run->info(), run->records(), options.folder, std::chrono::system_clock::now());
   if (!files) return fail(files.error());
   if (options.json) {
     print("{}", base::write_json(base::Json{{"schema", "mrrope.export/1"}, {"files", *files}}));

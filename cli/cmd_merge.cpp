@@ -23,7 +23,7 @@ struct Options {
 };
 
 int run_merge(const Options& options) {
-  const Result<Merged> merged = merge_runs(options.runs, options.output);
+  const Result<eval::Merged> merged = eval::merge_runs(options.runs, options.output);
   if (!merged) return fail(merged.error());
   if (options.json) {
     print("{}", base::write_json(base::Json{{"schema", "mrrope.merge/1"},

@@ -20,8 +20,9 @@ struct CompareOptions {
 };
 
 // choose_baseline(), and an error if there is nothing to compare it with.
-Result<PlanName> baseline_of(const CompareOptions& options, const std::vector<PlanName>& plans);
+Result<eval::PlanName> baseline_of(const CompareOptions& options, const std::vector<eval::PlanName>& plans);
 
-int print_score_comparison(const CompareOptions& options, const std::vector<Record>& records, const RunInfo& info);
+int print_score_comparison(const CompareOptions& options, const std::vector<eval::Record>& records,
+                           const eval::RunInfo& info);
 
 }  // namespace mrrope::cli

@@ -25,15 +25,15 @@ void add_new(std::vector<T>& list, const T& value) {
 
 // What is in the records, in their order; lengths ascending.
 struct Scope {
-  std::vector<PlanName> plans;
+  std::vector<eval::PlanName> plans;
   std::vector<std::string> tasks;
   std::vector<std::int64_t> lengths;
 };
 
-Scope scope_of(const std::vector<ScoreRow>& rows) {
+Scope scope_of(const std::vector<eval::ScoreRow>& rows) {
   Scope scope;
-  for (const ScoreRow& row : rows) {
-    add_new(scope.plans, PlanName{row.method, row.factor});
+  for (const eval::ScoreRow& row : rows) {
+    add_new(scope.plans, eval::PlanName{row.method, row.factor});
     add_new(scope.tasks, row.task);
     add_new(scope.lengths, row.length);
   }
@@ -48,16 +48,16 @@ std::vector<std::string> header_of(std::string first, const Scope& scope) {
 }
 
 // Means over tasks, and how far each plan reaches by RULER's rule.
-std::string mean_table(const Scope& scope, const std::vector<MeanScoreRow>& means) {
+std::string mean_table(const Scope& scope, const std::vector<eval::MeanScoreRow>& means) {
   std::vector<std::string> header = header_of(
       scope.tasks.size() == 1 ? scope.tasks.front() : fmt::format("mean of {} tasks", scope.tasks.size()), scope);
   header.insert(header.end(), {"effective", "surely"});
   TextTable table(header, 1);
   bool partial = false;
-  for (const PlanName& plan : scope.plans) {
+  for (const eval::PlanName& plan : scope.plans) {
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : scope.lengths) {
-      const auto row = std::find_if(means.begin(), means.end(), [&](const MeanScoreRow& m) {
+      const auto row = std::find_if(means.begin(), means.end(), [&](const eval::MeanScoreRow& m) {
         return m.method == plan.method && m.factor == plan.factor && m.length == length;
       });
       if (row == means.end()) {
@@ -68,7 +68,7 @@ std::string mean_table(const Scope& scope, const std::vector<MeanScoreRow>& mean
       partial = partial || lacks;
       cells.push_back(fmt::format("{:.1f} ± {:.1f}{}", 100 * row->score, 100 * row->stderr_score, lacks ? " ?" : "  "));
     }
-    const EffectiveLength reach = effective_length(means, plan.method, plan.factor);
+    const eval::EffectiveLength reach = effective_length(means, plan.method, plan.factor);
     cells.push_back(reach.length > 0 ? format_context(reach.length) : "-");
     cells.push_back(reach.sure > 0 ? format_context(reach.sure) : "-");
     table.add(cells);
@@ -79,7 +79,7 @@ std::string mean_table(const Scope& scope, const std::vector<MeanScoreRow>& mean
       table.text(), partial ? "? lacks tasks that others have; no mean of the same thing\n" : "");
 }
 
-Json to_json(const PlanName& plan, const ScoreComparison& c) {
+Json to_json(const eval::PlanName& plan, const eval::ScoreComparison& c) {
   const auto known = [&c](double value) { return c.samples > 0 ? Json(value) : Json(nullptr); };
   return Json{{"plan", plan.text()},
               {"task", c.task},
@@ -92,8 +92,8 @@ Json to_json(const PlanName& plan, const ScoreComparison& c) {
               {"differs", c.differs}};
 }
 
-Json to_json(const MeanScoreRow& m) {
-  return Json{{"plan", PlanName{m.method, m.factor}.text()},
+Json to_json(const eval::MeanScoreRow& m) {
+  return Json{{"plan", eval::PlanName{m.method, m.factor}.text()},
               {"length", m.length},
               {"tasks", m.tasks},
               {"score", m.score},
@@ -103,28 +103,29 @@ Json to_json(const MeanScoreRow& m) {
 
 }  // namespace
 
-int print_score_comparison(const CompareOptions& options, const std::vector<Record>& records, const RunInfo& info) {
-  const std::vector<ScoreRow> rows = score_table(records);
-  const std::vector<MeanScoreRow> means = mean_scores(rows);
+int print_score_comparison(const CompareOptions& options, const std::vector<eval::Record>& records,
+                           const eval::RunInfo& info) {
+  const std::vector<eval::ScoreRow> rows = score_table(records);
+  const std::vector<eval::MeanScoreRow> means = mean_scores(rows);
   const Scope scope = scope_of(rows);
-  const Result<PlanName> base = baseline_of(options, scope.plans);
+  const Result<eval::PlanName> base = baseline_of(options, scope.plans);
   if (!base) return fail(base.error());
 
   Json json{{"schema", "mrrope.compare/1"},
             {"baseline", base->text()},
             {"scores", Json::array()},
             {"comparisons", Json::array()}};
-  for (const MeanScoreRow& m : means) json["scores"].push_back(to_json(m));
+  for (const eval::MeanScoreRow& m : means) json["scores"].push_back(to_json(m));
   std::vector<std::string> tasks = {""};
   if (options.by_task && scope.tasks.size() > 1) tasks.insert(tasks.end(), scope.tasks.begin(), scope.tasks.end());
   TextTable table(header_of("points against " + base->text(), scope), 1);
   std::size_t samples = 0;
-  for (const PlanName& plan : scope.plans) {
+  for (const eval::PlanName& plan : scope.plans) {
     if (plan == *base) continue;
     for (const std::string& task : tasks) {
       std::vector<std::string> cells = {task.empty() ? plan.text() : "  " + task};
       for (const std::int64_t length : scope.lengths) {
-        const ScoreComparison c =
+        const eval::ScoreComparison c =
             compare_scores(records, plan.method, plan.factor, base->method, base->factor, task, length);
         samples = std::max(samples, c.samples);
         cells.push_back(c.cell() + (c.samples == 0 || c.differs ? "" : "  "));  // room for the star of others

@@ -34,7 +34,7 @@ int run_eval(char** argv) {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", status);
   const std::string program = (self.parent_path() / "mrrope-eval").string();
   ::execv(program.c_str(), argv);
-  print_error(errno == ENOENT ? "this mrrope was built without llama.cpp, or mrrope-eval is not beside it"
+  print_error(errno == ENOENT ? "this mrrope was built without llama.cpp and libcurl, or mrrope-eval is not beside it"
                               : "mrrope-eval could not be started",
               "tools/llama_cpp builds llama.cpp; then cmake --preset release && cmake --build --preset release");
   return 1;

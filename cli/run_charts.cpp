@@ -85,10 +85,10 @@ std::string draw_grid(const NeedleGrid& grid, std::int64_t trained) {
 
 }  // namespace
 
-std::string needle_chart(std::span<const Record> records, const RunInfo& info) {
+std::string needle_chart(std::span<const eval::Record> records, const eval::RunInfo& info) {
   report::Runs runs;
   runs.sources.push_back({"", info});
-  for (const Record& record : records) {
+  for (const eval::Record& record : records) {
     if (record.answer && report::add_record(runs, record)) return "";
   }
   std::string out;
@@ -101,7 +101,7 @@ std::string needle_chart(std::span<const Record> records, const RunInfo& info) {
   return out;
 }
 
-std::string loss_chart(std::span<const Record> records, const RunInfo& info) {
+std::string loss_chart(std::span<const eval::Record> records, const eval::RunInfo& info) {
   constexpr std::size_t kName = 18;
   constexpr std::size_t kMargin = 30;  // the name, and the number at the end
   const std::size_t width = std::min<std::size_t>(terminal().width - kMargin, 96);

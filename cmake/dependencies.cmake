@@ -33,7 +33,9 @@ if(NOT TARGET hwy::hwy)  # the name of an installed one
 endif()
 # xxHash is used as a header; its package has no CMake configuration everywhere.
 find_path(MRROPE_XXHASH_DIR xxhash.h REQUIRED)
-find_package(ZLIB REQUIRED)
+if(NOT MRROPE_CORE_ONLY)
+  find_package(ZLIB REQUIRED)
+endif()
 
 if(MRROPE_BUILD_CLI)
   mrrope_declare(CLI11 CLIUtils/CLI11 v2.1.2 70f8072f9dd2292fd0b9f9e5f58e279f60483ed3 2.1)

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: MIT
-# find_package(mrrope) and pkg-config mrrope. Both bring along what a static mrrope has to be linked with: zlib, and
-# Highway's library.
+# find_package(mrrope) and pkg-config mrrope: mrrope::core, for engines, and mrrope::mrrope, which has files and all that
+# builds on them. Both bring along what has to be linked with static ones: Highway's library, and zlib for the second.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS mrrope EXPORT mrrope-targets)
-# mrrope::runtime, mrrope::measure and mrrope::servers are not part of the package: it would bring llama.cpp and libcurl
-# along.
-install(DIRECTORY include/mrrope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} PATTERN runtime.h EXCLUDE
-        PATTERN attention.h EXCLUDE PATTERN benchmarks.h EXCLUDE PATTERN perplexity.h EXCLUDE
-        PATTERN servers.h EXCLUDE)
+# Rooms that run models or ask servers are not part of the package: it would bring llama.cpp and libcurl along.
+install(TARGETS mrrope_core EXPORT mrrope-targets)
+set(mrrope_links "-lmrrope_core")
+set(mrrope_finds_zlib "")
+if(TARGET mrrope)
+  install(TARGETS mrrope EXPORT mrrope-targets)
+  install(FILES include/mrrope/mrrope.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mrrope)
+  set(mrrope_links "-lmrrope -lmrrope_core -lz")
+  set(mrrope_finds_zlib "find_dependency(ZLIB)")
+endif()
+get_property(headers GLOBAL PROPERTY mrrope_installed_headers)
+install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mrrope)
 install(EXPORT mrrope-targets NAMESPACE mrrope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
 if(MRROPE_BUILD_CLI)
   set(share ${PROJECT_BINARY_DIR}/share)
@@ -29,7 +35,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/mrrope-config-version.cma
 install(FILES ${PROJECT_BINARY_DIR}/mrrope-config.cmake ${PROJECT_BINARY_DIR}/mrrope-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
 
-get_target_property(type mrrope TYPE)
+get_target_property(type mrrope_core TYPE)
 set(mrrope_requires Requires.private)
 if(type STREQUAL "STATIC_LIBRARY")
   set(mrrope_requires Requires)

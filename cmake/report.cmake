@@ -50,7 +50,4 @@ configure_file(${mrrope_report_folder}/assets.cpp.in ${PROJECT_BINARY_DIR}/repor
 set_source_files_properties(${PROJECT_BINARY_DIR}/report/assets.cpp PROPERTIES OBJECT_DEPENDS
   "${mrrope_report_folder}/page.js;${mrrope_report_folder}/page.css;${mrrope_vega_file}")
 
-mrrope_layer(report DEPENDS eval plan theory base
-             SOURCES curves.cpp depths.cpp html.cpp look.cpp loss_curves.cpp needles.cpp page.cpp report.cpp runs.cpp section_attention.cpp section_band.cpp section_needles.cpp
-                     section_plans.cpp section_ppl.cpp section_ppl_more.cpp section_provenance.cpp section_scores.cpp sheet.cpp)
 target_sources(mrrope_report PRIVATE ${PROJECT_BINARY_DIR}/report/assets.cpp)

@@ -19,20 +19,20 @@
 #include <string>
 #include <string_view>
 
+#include "nodes/layer.h"
+#include "nodes/plan_fit.h"
+#include "nodes/rotation.h"
 #include "plugin/abi.h"
 #include "plugin/order.h"
 #include "plugin/rotate_node.h"
 #include "plugin/tables.h"
-#include "runtime/node_layer.h"
-#include "runtime/node_rotation.h"
-#include "runtime/plan_fit.h"
 
 namespace mrrope::plugin {
 
 namespace {
 
-using runtime::NodePlace;
-using runtime::place_of;
+using nodes::NodePlace;
+using nodes::place_of;
 
 constexpr const char* kName = "MRROPE";
 
@@ -100,21 +100,20 @@ void set_n_threads(ggml_backend_t backend, int n_threads) { backend_of(backend).
 Order& order_of(ggml_backend_dev_t device) { return *static_cast<Order*>(device->context); }
 
 // A graph that is only measured has no values yet; the one that is computed is asked about again.
-runtime::FileFactors factors_of(const ggml_tensor& node) {
+nodes::FileFactors factors_of(const ggml_tensor& node) {
   const ggml_tensor* factors = node.src[2];
   if (factors == nullptr) return {};
   if (factors->data == nullptr || factors->buffer == nullptr || !ggml_backend_buffer_is_host(factors->buffer)) {
     return {.present = true};
   }
-  const auto pairs = static_cast<std::size_t>(node.op_params[runtime::kRopeDims] / 2);
+  const auto pairs = static_cast<std::size_t>(node.op_params[nodes::kRopeDims] / 2);
   return {.present = true, .values = {static_cast<const float*>(factors->data), pairs}};
 }
 
 std::optional<Error> misfit(const Plan& plan, int layer, const ggml_tensor& node) {
-  const runtime::LayerShape shape{layer, node.op_params[runtime::kRopeDims],
-                                  runtime::float_param(node, runtime::kRopeBase)};
-  if (std::optional<Error> error = runtime::misfit(plan, shape)) return error;
-  return runtime::other_factors(plan, layer, factors_of(node));
+  const nodes::LayerShape shape{layer, node.op_params[nodes::kRopeDims], nodes::float_param(node, nodes::kRopeBase)};
+  if (std::optional<Error> error = nodes::misfit(plan, shape)) return error;
+  return nodes::other_factors(plan, layer, factors_of(node));
 }
 
 // Asked for every node while a context is made, and again for every new graph. What does not fit is found here, before
@@ -127,7 +126,7 @@ bool supports_op(ggml_backend_dev_t device, const ggml_tensor* node) try {
   const char* reason = obstacle(*node);
   const NodePlace place = place_of(*node);
   if (place.layer < 0) return reason == nullptr;  // also what llama.cpp asks about while it loads weights
-  const bool by_plan = order.stand() == Stand::plan && runtime::extended_group_of(order.plan().spec, place.layer) >= 0;
+  const bool by_plan = order.stand() == Stand::plan && nodes::extended_group_of(order.plan().spec, place.layer) >= 0;
   if (by_plan) {
     std::optional<Error> error;
     if (reason != nullptr) {

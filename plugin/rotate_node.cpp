@@ -6,14 +6,14 @@
 #include <cstring>
 #include <span>
 
+#include "nodes/rotation.h"
 #include "plugin/threads.h"
-#include "runtime/node_rotation.h"
 
 namespace mrrope::plugin {
 
 namespace {
 
-using runtime::float_param;
+using nodes::float_param;
 
 // A share below which waking a thread costs more than it saves: 256 KiB of f32, some 15 µs.
 constexpr std::size_t kShare = std::size_t{1} << 16U;
@@ -27,10 +27,10 @@ bool strides_fit(const ggml_tensor& tensor) {
 HeadShape shape_of(const ggml_tensor& tensor, const ggml_tensor& node) {
   const std::size_t size = ggml_type_size(tensor.type);
   return {.type = tensor.type == GGML_TYPE_F32 ? ElementType::f32 : ElementType::f16,
-          .layout = node.op_params[runtime::kRopeMode] == GGML_ROPE_TYPE_NEOX ? PairLayout::half_split
-                                                                              : PairLayout::interleaved,
+          .layout = node.op_params[nodes::kRopeMode] == GGML_ROPE_TYPE_NEOX ? PairLayout::half_split
+                                                                            : PairLayout::interleaved,
           .heads = static_cast<std::size_t>(node.ne[1]),
-          .head_dim = static_cast<std::size_t>(node.ne[0] - node.op_params[runtime::kRopeOffset]),
+          .head_dim = static_cast<std::size_t>(node.ne[0] - node.op_params[nodes::kRopeOffset]),
           .head_stride = tensor.nb[1] / size,
           .token_stride = tensor.nb[2] / size};
 }
@@ -53,7 +53,7 @@ const char* obstacle(const ggml_tensor& node) {
   const ggml_tensor* source = node.src[0];
   const ggml_tensor* positions = node.src[1];
   const ggml_tensor* factors = node.src[2];
-  const std::int32_t mode = node.op_params[runtime::kRopeMode];
+  const std::int32_t mode = node.op_params[nodes::kRopeMode];
   if (mode != GGML_ROPE_TYPE_NORMAL && mode != GGML_ROPE_TYPE_NEOX) {
     return "it has several positions per token (M-RoPE, vision)";
   }
@@ -64,8 +64,8 @@ const char* obstacle(const ggml_tensor& node) {
   if (positions->type != GGML_TYPE_I32 || positions->nb[0] != sizeof(std::int32_t) || positions->ne[0] < node.ne[2]) {
     return "its positions are no list of 32-bit integers, one per token";
   }
-  const std::int32_t dims = node.op_params[runtime::kRopeDims];
-  const std::int32_t offset = node.op_params[runtime::kRopeOffset];
+  const std::int32_t dims = node.op_params[nodes::kRopeDims];
+  const std::int32_t offset = node.op_params[nodes::kRopeOffset];
   if (dims < 2 || dims % 2 != 0 || dims > kMaxRotaryDim || offset < 0 || offset + std::int64_t{dims} > node.ne[0]) {
     return "the dimensions it rotates are not those of a head";
   }
@@ -73,8 +73,8 @@ const char* obstacle(const ggml_tensor& node) {
       (factors->type != GGML_TYPE_F32 || factors->nb[0] != sizeof(float) || factors->ne[0] < dims / 2)) {
     return "its factors are no list of f32, one per pair";
   }
-  const float base = float_param(node, runtime::kRopeBase);
-  const float magnitude = float_param(node, runtime::kRopeMagnitude);
+  const float base = float_param(node, nodes::kRopeBase);
+  const float magnitude = float_param(node, nodes::kRopeMagnitude);
   if (!std::isfinite(base) || base <= 0 || !std::isfinite(magnitude) || magnitude <= 0) {
     return "its base or its magnitude is no positive number";
   }
@@ -87,7 +87,7 @@ void rotate_node(const ggml_tensor& node, const RotaryTable& table, int n_thread
   const std::span positions(static_cast<const std::int32_t*>(node.src[1]->data), tokens);
   const HeadShape from = shape_of(source, node);
   const HeadShape to = shape_of(node, node);
-  const std::size_t front = static_cast<std::size_t>(node.op_params[runtime::kRopeOffset]) * node.nb[0];
+  const std::size_t front = static_cast<std::size_t>(node.op_params[nodes::kRopeOffset]) * node.nb[0];
   const std::size_t work = tokens * to.heads * to.head_dim;
   share_tokens(tokens, work / kShare, n_threads, [&](TokenRange range) {
     for (std::int64_t sequence = 0; sequence < node.ne[3]; ++sequence) {

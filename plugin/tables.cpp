@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/node_rotation.h"
-#include "runtime/plan_fit.h"
+#include "nodes/plan_fit.h"
+#include "nodes/rotation.h"
 
 namespace mrrope::plugin {
 
@@ -20,9 +20,9 @@ Tables::Tables(const Plan* plan) : plan_(plan) {
   for (const GroupPlan& group : plan->groups) of_plan_.push_back(make_pair(group.inv_freq, group.attention_scale));
 }
 
-Result<const RotaryTable*> Tables::table_for(const ggml_tensor& node, runtime::NodePlace place, bool by_plan) {
+Result<const RotaryTable*> Tables::table_for(const ggml_tensor& node, nodes::NodePlace place, bool by_plan) {
   const Pair* pair = nullptr;
-  const int group = by_plan ? runtime::extended_group_of(plan_->spec, place.layer) : -1;
+  const int group = by_plan ? nodes::extended_group_of(plan_->spec, place.layer) : -1;
   if (group >= 0) {
     pair = &of_plan_[static_cast<std::size_t>(group)];
   } else {
@@ -36,7 +36,7 @@ Result<const RotaryTable*> Tables::table_for(const ggml_tensor& node, runtime::N
 // Compared on every call, because a context may be given other factors under the same address.
 Result<const Tables::Pair*> Tables::own(const ggml_tensor& node) {
   const auto* factors = node.src[2] == nullptr ? nullptr : static_cast<const float*>(node.src[2]->data);
-  const auto pairs = static_cast<std::size_t>(node.op_params[runtime::kRopeDims] / 2);
+  const auto pairs = static_cast<std::size_t>(node.op_params[nodes::kRopeDims] / 2);
   for (const Own& known : own_) {
     if (std::memcmp(known.params.data(), node.op_params, sizeof node.op_params) != 0) continue;
     if (factors == nullptr ? known.factors.empty()
@@ -45,7 +45,7 @@ Result<const Tables::Pair*> Tables::own(const ggml_tensor& node) {
     }
   }
 
-  const Rotation rotation = runtime::table_of(runtime::read_node(node, 0));
+  const Rotation rotation = nodes::table_of(nodes::read_node(node, 0));
   const bool usable = std::isfinite(rotation.attention_scale) && rotation.attention_scale > 0 &&
                       std::all_of(rotation.inv_freq.begin(), rotation.inv_freq.end(),
                                   [](double speed) { return std::isfinite(speed) && speed >= 0; });

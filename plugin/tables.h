@@ -12,7 +12,7 @@
 
 #include "mrrope/plan.h"
 #include "mrrope/rotary.h"
-#include "runtime/node_layer.h"
+#include "nodes/layer.h"
 
 namespace mrrope::plugin {
 
@@ -24,7 +24,7 @@ class Tables {
   // Valid until the next call. Keys in a cache are moved without the attention scale, which is on them already
   // (llama.cpp multiplies it again with every shift). Error: parameters that give no table.
   // Domain: a node that obstacle() has nothing against, its factors in memory; with a plan: one that fits it.
-  Result<const RotaryTable*> table_for(const ggml_tensor& node, runtime::NodePlace place, bool by_plan);
+  Result<const RotaryTable*> table_for(const ggml_tensor& node, nodes::NodePlace place, bool by_plan);
 
  private:
   // A table and the same with attention scale 1.

@@ -18,7 +18,7 @@
 #include "mrrope/plan.h"
 #include "mrrope/runtime.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct AttentionOptions {
   int samples = 2000;       // combinations of a query and a key, the same at every distance and for every plan
@@ -35,4 +35,4 @@ struct AttentionCurve {
 AttentionCurve attention_by_distance(std::span<const LayerVectors> layers, const GroupPlan& group, int first, int last,
                                      std::span<const double> distances, const AttentionOptions& options);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

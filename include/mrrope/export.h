@@ -22,7 +22,7 @@
 
 #include "mrrope/records.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // The files written, each plan's results last. `time` names them; what is there already stays. Names from records are
 // made safe: no model, method or task leads out of the folder.
@@ -30,4 +30,4 @@ namespace mrrope {
 Result<std::vector<std::string>> export_lm_eval(const RunInfo& info, std::span<const Record> records,
                                                 const std::string& folder, std::chrono::system_clock::time_point time);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -16,7 +16,7 @@
 
 #include "mrrope/result.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct Merged {
   std::size_t records = 0;         // in the output
@@ -30,4 +30,4 @@ struct Merged {
 // file.
 Result<Merged> merge_runs(const std::vector<std::string>& inputs, const std::string& output);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

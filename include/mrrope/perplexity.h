@@ -13,20 +13,18 @@
 // Memory: what the context takes, and one row of logits per token of a ubatch.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "mrrope/plan.h"
+#include "mrrope/measure.h"
 #include "mrrope/records.h"
 #include "mrrope/result.h"
 #include "mrrope/runtime.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct Document {
   std::string name;           // for people: the file's name
@@ -38,26 +36,6 @@ struct Document {
 // each are kept. Errors: a pattern that names no file; no file that has any text.
 Result<std::vector<Document>> load_documents(const LlamaModel& model, std::span<const std::string> patterns,
                                              std::int64_t tokens);
-
-// A row of the table: a method at a factor. Without a plan the file as it is.
-struct Candidate {
-  std::string method;
-  double factor = 1;
-  std::optional<Plan> plan;
-};
-
-struct Progress {
-  std::size_t item = 0, items = 0;  // passes
-  std::int64_t tokens = 0, tokens_total = 0;
-  std::string what;  // "mrrope-pro x4, algebra.tex"
-};
-
-// For long work: progress is called several times a second at most; `cancel` ends it with ErrorCode::cancelled, what
-// was finished stays in the run.
-struct Control {
-  std::function<void(const Progress&)> progress = nullptr;
-  const std::atomic<bool>* cancel = nullptr;
-};
 
 struct PplOptions {
   std::vector<std::int64_t> lengths;  // ascending; a text shorter than a length has no point there
@@ -86,4 +64,4 @@ std::optional<Error> measure_gap(const LlamaModel& model, LlamaContext& context,
                                  std::span<const Candidate> candidates, const GapOptions& options, RunFolder& run,
                                  const Control& control = {});
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -25,7 +25,7 @@
 
 #include "mrrope/result.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 inline constexpr std::string_view kRecordSchema = "mrrope.record/1";
 inline constexpr std::string_view kRunSchema = "mrrope.run/1";
@@ -165,4 +165,4 @@ std::string rotation_hash(std::span<const double> inv_freq, double attention_sca
 // so that a model of 400 GB is known in a second.
 Result<std::string> content_hash_of_file(const std::string& path);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

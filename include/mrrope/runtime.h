@@ -15,7 +15,7 @@
 // run, in place, on the device they run on, at the cost of a comparison per node. Names and defaults of options are
 // those of llama.cpp's flags.
 //
-// This is a library of its own, mrrope::runtime, built where llama.cpp is found (cmake/runtime.cmake).
+// This is a library of its own, mrrope::llama, built where llama.cpp is found (cmake/llama.cmake).
 // Nothing is printed: llama.cpp's log is taken over by the first load, and its last lines stand in our errors. Two
 // things end the process because ggml knows no other answer: an RPC server that goes away while it is used, and a file
 // that follows GGUF yet contradicts what its architecture takes for granted.
@@ -35,6 +35,7 @@
 
 #include "mrrope/plan.h"
 #include "mrrope/result.h"
+#include "mrrope/rotation.h"
 
 namespace mrrope {
 
@@ -142,16 +143,6 @@ struct GenerateOptions {
   int max_tokens = 128;
   std::vector<Token> stop = {};                   // besides tokens that end the text; not part of the result
   std::function<bool(Token)> on_token = nullptr;  // sees each token as it comes; false: enough
-};
-
-// What some layers of the model did, read from the nodes of the graph just before they ran.
-struct Rotation {
-  std::vector<int> layers;  // that did the same, ascending
-  int rotary_dim = 0;
-  std::vector<double> inv_freq;  // radians per token; the float32 arithmetic of the kernel is not in it
-  double attention_scale = 1;    // factor of cos and sin
-
-  bool operator==(const Rotation&) const = default;
 };
 
 // Queries and keys of one layer as they were before their rotation. A pair of coordinates is a complex number, so that

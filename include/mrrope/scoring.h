@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // ---- Before scoring ------------------------------------------------------------------------------------------------
 
@@ -93,4 +93,4 @@ std::optional<char> longbench2_letter(std::string_view answer);
 // Domain: both of the same size, at most 26.
 std::optional<char> likeliest_letter(std::span<const double> plain, std::span<const double> spaced);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -22,7 +22,7 @@
 
 #include "mrrope/records.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // A plan as records name it.
 struct PlanName {
@@ -163,4 +163,4 @@ double student_t95(std::size_t freedom);
 // Spearman's rank correlation; ties get their mean rank. At least two values each.
 double rank_correlation(std::span<const double> a, std::span<const double> b);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -20,7 +20,7 @@
 
 #include "mrrope/result.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // ---- Questions about documents -------------------------------------------------------------------------------------
 
@@ -66,4 +66,4 @@ using TakeItem = std::function<bool(Item&&)>;
 //   LongBench-v2   {_id, domain, sub_domain, difficulty, length, question, choice_A … choice_D, answer, context}
 std::optional<Error> read_items(const std::string& path, const TakeItem& take);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

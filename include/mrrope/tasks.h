@@ -28,7 +28,7 @@
 #include "mrrope/result.h"
 #include "mrrope/task_files.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // ---- Tasks ---------------------------------------------------------------------------------------------------------
 
@@ -106,4 +106,4 @@ double score_answer(const Task& task, const Sample& sample, std::string_view ans
 // By other rules worth a look: {"content_recall": 0.71} for niah_text. Mostly empty.
 std::map<std::string, double> other_scores(const Task& task, const Sample& sample, std::string_view answer);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

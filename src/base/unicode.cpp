@@ -11,7 +11,7 @@ namespace mrrope::base {
 namespace {
 
 // Characters first, first + step, … last have the lower case c + offset. Beyond ASCII, by code point; from
-// Python 3.11's str.lower() (Unicode 14), which tests/eval/scoring_test.py asks again for every character.
+// Python 3.11's str.lower() (Unicode 14), which tests/tasks/scoring_test.py asks again for every character.
 struct CaseRange {
   std::uint32_t first, last, step;
   std::int32_t offset;

@@ -9,17 +9,24 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <system_error>
+#include <thread>
 
 namespace mrrope::formats {
 
 namespace {
 
 namespace fs = std::filesystem;
+
+// A file that a program had mapped stays in use for a moment after the program has ended, if somebody was just reading
+// its /proc/PID/maps.
+constexpr int kPatience = 10;
+constexpr std::chrono::milliseconds kPause{20};
 
 Use descriptors(const std::string& process, const base::FileIdentity& identity, int except) {
   std::error_code status;
@@ -72,11 +79,15 @@ Use use_by_processes(const base::File& file) {
 
 Use use_elsewhere(const base::File& file) {
   (void)::fcntl(file.descriptor(), F_SETSIG, SIGURG);  // not SIGIO, which would end the process
-  if (::fcntl(file.descriptor(), F_SETLEASE, F_WRLCK) == 0) {
-    (void)::fcntl(file.descriptor(), F_SETLEASE, F_UNLCK);
-    return Use::none;
+  for (int tries = kPatience;; --tries) {
+    if (::fcntl(file.descriptor(), F_SETLEASE, F_WRLCK) == 0) {
+      (void)::fcntl(file.descriptor(), F_SETLEASE, F_UNLCK);
+      return Use::none;
+    }
+    if (errno != EAGAIN) return use_by_processes(file);
+    if (tries == 0) return Use::open;
+    std::this_thread::sleep_for(kPause);
   }
-  return errno == EAGAIN ? Use::open : use_by_processes(file);
 }
 
 }  // namespace mrrope::formats

@@ -10,7 +10,7 @@ namespace mrrope::formats {
 enum class Use { none, open, unknown };
 
 // By a write lease, which is granted only if nobody else has the file open, and is given back at once. Only the owner
-// of a file may ask for one; whoever is not looks at the processes.
+// of a file may ask for one; whoever is not looks at the processes. Waits a fifth of a second for others to let go.
 Use use_elsewhere(const base::File& file);
 
 // By what /proc says of descriptors and mappings. `unknown`: none was found, but there are processes that the caller

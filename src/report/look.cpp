@@ -44,15 +44,15 @@ void replace_parts(Json& value, const Parts& parts) {
 
 }  // namespace
 
-base::Json Look::encodings(std::span<const PlanName> shown) const {
+base::Json Look::encodings(std::span<const eval::PlanName> shown) const {
   Json names = Json::array();
   Json colours = Json::array();
   Json dashes = Json::array();
   Json shapes = Json::array();
-  for (const PlanName& plan : shown) {
+  for (const eval::PlanName& plan : shown) {
     // Its place among all plans that are not "none"
     std::size_t rank = 0;
-    for (const PlanName& other : plans_) {
+    for (const eval::PlanName& other : plans_) {
       if (other == plan) break;
       if (other.method != "none") ++rank;
     }

@@ -21,13 +21,13 @@ namespace mrrope::report {
 class Look {
  public:
   // `plans`: all of the page.
-  explicit Look(std::vector<PlanName> plans) : plans_(std::move(plans)) {}
+  explicit Look(std::vector<eval::PlanName> plans) : plans_(std::move(plans)) {}
 
   // {"colour": …, "dash": …, "shape": …}: encodings of the field "plan" for the plans that a picture shows.
-  [[nodiscard]] base::Json encodings(std::span<const PlanName> shown) const;
+  [[nodiscard]] base::Json encodings(std::span<const eval::PlanName> shown) const;
 
  private:
-  std::vector<PlanName> plans_;
+  std::vector<eval::PlanName> plans_;
 };
 
 // What stands for "@name" in the text of a specification.

@@ -15,10 +15,11 @@ namespace {
 constexpr std::size_t kFewest = 4;
 
 // A mean over other texts for each plan would compare texts.
-std::set<std::string> common_documents(std::span<const Record> records, std::size_t plans, std::size_t stretches) {
+std::set<std::string> common_documents(std::span<const eval::Record> records, std::size_t plans,
+                                       std::size_t stretches) {
   std::map<std::string, std::set<std::string>> seen;  // plans by document
-  for (const Record& r : records) {
-    if (r.bucket_nll.size() >= stretches) seen[r.document_hash].insert(PlanName{r.method, r.factor}.text());
+  for (const eval::Record& r : records) {
+    if (r.bucket_nll.size() >= stretches) seen[r.document_hash].insert(eval::PlanName{r.method, r.factor}.text());
   }
   std::set<std::string> common;
   for (const auto& [hash, measured] : seen) {
@@ -29,11 +30,11 @@ std::set<std::string> common_documents(std::span<const Record> records, std::siz
 
 }  // namespace
 
-std::optional<LossCurves> loss_curves(std::span<const Record> records, std::size_t points) {
+std::optional<LossCurves> loss_curves(std::span<const eval::Record> records, std::size_t points) {
   LossCurves out{.plans = plans_of(records)};
   std::size_t stretches = 0;
   const std::int64_t bucket = records.empty() ? 0 : records.front().bucket;
-  for (const Record& r : records) {
+  for (const eval::Record& r : records) {
     if (bucket <= 0 || r.bucket != bucket || r.points.empty()) return std::nullopt;
     const auto whole = static_cast<std::size_t>(r.points.back().length / bucket);
     stretches = std::max(stretches, std::min(r.bucket_nll.size(), whole));
@@ -46,12 +47,12 @@ std::optional<LossCurves> loss_curves(std::span<const Record> records, std::size
   for (std::size_t to = step; to < stretches + step; to += step) {
     out.ends.push_back(static_cast<std::int64_t>(std::min(to, stretches)) * bucket);
   }
-  for (const PlanName& plan : out.plans) {
+  for (const eval::PlanName& plan : out.plans) {
     std::vector<double>& curve = out.nll.emplace_back(out.ends.size(), 0);
     std::vector<double> tokens(out.ends.size(), 0);
     std::set<std::string> left = documents;  // each once
-    for (const Record& r : records) {
-      if (PlanName{r.method, r.factor} != plan || r.bucket_nll.size() < stretches) continue;
+    for (const eval::Record& r : records) {
+      if (eval::PlanName{r.method, r.factor} != plan || r.bucket_nll.size() < stretches) continue;
       if (left.erase(r.document_hash) == 0) continue;
       for (std::size_t b = 0; b < stretches; ++b) {
         curve[b / step] += r.bucket_nll[b];

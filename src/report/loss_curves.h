@@ -14,7 +14,7 @@
 namespace mrrope::report {
 
 struct LossCurves {
-  std::vector<PlanName> plans = {};
+  std::vector<eval::PlanName> plans = {};
   std::vector<std::vector<double>> nll =
       {};                               // by plan: mean of -ln p, nats a token, over the stretch that ends at `ends`
   std::vector<std::int64_t> ends = {};  // tokens
@@ -24,6 +24,6 @@ struct LossCurves {
 
 // At most `points` stretches. Nothing if records have other stretches than each other, fewer than four, or no text in
 // common.
-std::optional<LossCurves> loss_curves(std::span<const Record> records, std::size_t points);
+std::optional<LossCurves> loss_curves(std::span<const eval::Record> records, std::size_t points);
 
 }  // namespace mrrope::report

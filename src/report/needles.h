@@ -18,7 +18,7 @@ namespace mrrope::report {
 
 struct NeedleGrid {
   std::string title;  // the task, or how many
-  std::vector<PlanName> plans;
+  std::vector<eval::PlanName> plans;
   std::vector<std::int64_t> lengths;  // ascending
   Depths depths;
 

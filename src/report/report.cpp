@@ -16,7 +16,7 @@ namespace {
 
 using namespace report;
 
-std::vector<std::string> facts_of(const Runs& runs, const std::vector<PlanName>& plans) {
+std::vector<std::string> facts_of(const Runs& runs, const std::vector<eval::PlanName>& plans) {
   std::vector<std::string> facts;
   if (!runs.sources.empty() && !runs.sources.front().info.architecture.empty()) {
     facts.push_back(runs.sources.front().info.architecture);
@@ -37,7 +37,7 @@ std::string title_of(const Runs& runs) {
   for (const RunSource& source : runs.sources) {
     if (!source.info.served()) add(source.info.model);
     else
-      for (const PlanName& plan : runs.scored_plans) add(plan.method);
+      for (const eval::PlanName& plan : runs.scored_plans) add(plan.method);
   }
   if (!models.empty()) return fmt::format("{}", fmt::join(models, ", "));
   const Plan& plan = runs.plans.front();
@@ -49,9 +49,9 @@ std::string title_of(const Runs& runs) {
 Result<Report> make_report(std::span<const std::string> paths, const ReportOptions& options) {
   const Result<Runs> runs = read_runs(paths);
   if (!runs) return runs.error();
-  const std::vector<PlanName> plans = plans_of(*runs);
+  const std::vector<eval::PlanName> plans = plans_of(*runs);
   if (!options.baseline.empty()) {
-    if (const Result<PlanName> known = choose_baseline(plans, options.baseline); !known) return known.error();
+    if (const Result<eval::PlanName> known = choose_baseline(plans, options.baseline); !known) return known.error();
   }
   const Context context{*runs, Look(plans), options.baseline};
 

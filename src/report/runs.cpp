@@ -13,8 +13,8 @@
 #include <unordered_set>
 
 #include "base/file.h"
-#include "eval/run_files.h"
 #include "report/html.h"
+#include "runs/run_files.h"
 
 namespace mrrope::report {
 
@@ -35,7 +35,7 @@ std::size_t place_of(std::vector<T>& list, const T& thing) {
 class Reader {
  public:
   std::optional<Error> folder(const std::string& path) {
-    const Result<RunInfo> info = eval::read_run_info(path);
+    const Result<eval::RunInfo> info = eval::read_run_info(path);
     if (!info) return info.error();
     if (!runs_.sources.empty() && info->model_hash != runs_.sources.front().info.model_hash) {
       const RunSource& first = runs_.sources.front();
@@ -54,7 +54,7 @@ class Reader {
     }
     runs_.sources.push_back({path, *info});
     const Result<eval::RecordsEnd> end = eval::read_records(
-        path, [this](Record&& record, std::string_view /*line*/) { return take(std::move(record)); });
+        path, [this](eval::Record&& record, std::string_view /*line*/) { return take(std::move(record)); });
     if (!end) return end.error();
     if (end->torn) runs_.torn.push_back(path);
     return std::nullopt;
@@ -80,7 +80,7 @@ class Reader {
 
  private:
   // Once: a record of two runs, and an answer to the same sample that another command asked for.
-  std::optional<Error> take(Record&& record) {
+  std::optional<Error> take(eval::Record&& record) {
     const std::string identity = record.answer ? fmt::format("{}\n{}\n{}\n{}\n{}", record.task, record.method,
                                                              record.factor, record.answer->length, record.document_hash)
                                                : record.key;
@@ -94,7 +94,7 @@ class Reader {
 
 }  // namespace
 
-std::optional<Error> add_record(Runs& runs, Record record) {
+std::optional<Error> add_record(Runs& runs, eval::Record record) {
   record.method = printable(record.method);
   record.task = printable(record.task);
   ++runs.records;
@@ -104,11 +104,11 @@ std::optional<Error> add_record(Runs& runs, Record record) {
     return std::nullopt;
   }
   const std::size_t task = place_of(runs.tasks, record.task);
-  const std::size_t plan = place_of(runs.scored_plans, PlanName{record.method, record.factor});
+  const std::size_t plan = place_of(runs.scored_plans, eval::PlanName{record.method, record.factor});
   if (std::max(task, plan) > std::numeric_limits<std::uint16_t>::max()) {
     return Error{ErrorCode::unsupported, "more than 65536 tasks or plans in one page", runs.sources.back().path};
   }
-  const Record::Answer& answer = *record.answer;
+  const eval::Record::Answer& answer = *record.answer;
   if (plan == runs.rotations.size()) runs.rotations.push_back(answer.rotation);
   if (runs.rotations[plan] != answer.rotation) runs.rotations[plan].clear();
   runs.scores.push_back({.sample = hash_of(record.document_hash),
@@ -146,24 +146,24 @@ Result<Runs> read_runs(std::span<const std::string> paths) {
   return runs;
 }
 
-std::vector<PlanName> plans_of(std::span<const Record> records) {
-  std::vector<PlanName> plans;
-  for (const Record& record : records) place_of(plans, PlanName{record.method, record.factor});
+std::vector<eval::PlanName> plans_of(std::span<const eval::Record> records) {
+  std::vector<eval::PlanName> plans;
+  for (const eval::Record& record : records) place_of(plans, eval::PlanName{record.method, record.factor});
   return plans;
 }
 
-std::vector<PlanName> plans_of(const Runs& runs) {
-  std::vector<PlanName> plans = plans_of(runs.passes);
-  for (const PlanName& plan : plans_of(runs.gaps)) place_of(plans, plan);
-  for (const PlanName& plan : runs.scored_plans) place_of(plans, plan);
-  for (const Plan& plan : runs.plans) place_of(plans, PlanName{spell(plan.method), plan.factor});
+std::vector<eval::PlanName> plans_of(const Runs& runs) {
+  std::vector<eval::PlanName> plans = plans_of(runs.passes);
+  for (const eval::PlanName& plan : plans_of(runs.gaps)) place_of(plans, plan);
+  for (const eval::PlanName& plan : runs.scored_plans) place_of(plans, plan);
+  for (const Plan& plan : runs.plans) place_of(plans, eval::PlanName{spell(plan.method), plan.factor});
   for (const AttentionFile& file : runs.attention) {
     for (const AttentionFile::Curve& curve : file.curves) place_of(plans, curve.plan);
   }
   return plans;
 }
 
-std::vector<ScoreRow> score_rows(const Runs& runs) {
+std::vector<eval::ScoreRow> score_rows(const Runs& runs) {
   struct Group {
     std::vector<double> scores;
     std::size_t cut = 0;
@@ -176,10 +176,10 @@ std::vector<ScoreRow> score_rows(const Runs& runs) {
     group.cut += s.cut ? 1 : 0;
     group.empty += s.empty ? 1 : 0;
   }
-  std::vector<ScoreRow> rows;
+  std::vector<eval::ScoreRow> rows;
   for (const auto& [place, group] : groups) {
     const auto& [task, plan, length] = place;
-    const Estimate e = estimate(group.scores);
+    const eval::Estimate e = eval::estimate(group.scores);
     const auto n = static_cast<double>(e.n);
     rows.push_back({.task = runs.tasks[task],
                     .method = runs.scored_plans[plan].method,
@@ -194,8 +194,9 @@ std::vector<ScoreRow> score_rows(const Runs& runs) {
   return rows;
 }
 
-ScoreComparison compare_plans(const Runs& runs, const PlanName& a, const PlanName& b, std::int64_t length) {
-  const auto index = [&](const PlanName& plan) {
+eval::ScoreComparison compare_plans(const Runs& runs, const eval::PlanName& a, const eval::PlanName& b,
+                                    std::int64_t length) {
+  const auto index = [&](const eval::PlanName& plan) {
     return std::find(runs.scored_plans.begin(), runs.scored_plans.end(), plan) - runs.scored_plans.begin();
   };
   const auto plan_a = index(a);
@@ -206,7 +207,7 @@ ScoreComparison compare_plans(const Runs& runs, const PlanName& a, const PlanNam
   for (const Score& s : runs.scores) {
     if (s.plan == plan_a && s.length == length) of_a.emplace(sample(s), s.score);
   }
-  std::vector<ScorePair> pairs;
+  std::vector<eval::ScorePair> pairs;
   for (const Score& s : runs.scores) {
     if (s.plan != plan_b || s.length != length) continue;
     const auto found = of_a.find(sample(s));
@@ -214,7 +215,7 @@ ScoreComparison compare_plans(const Runs& runs, const PlanName& a, const PlanNam
     pairs.push_back({found->second, s.score});
     of_a.erase(found);
   }
-  ScoreComparison out = compare_scores(pairs);
+  eval::ScoreComparison out = compare_scores(pairs);
   out.length = length;
   return out;
 }

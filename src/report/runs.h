@@ -33,14 +33,14 @@ struct Score {
 
 struct RunSource {
   std::string path;
-  RunInfo info;
+  eval::RunInfo info;
   std::size_t records = 0;
 };
 
 // What `mrrope analyze --attention --json` wrote.
 struct AttentionFile {
   struct Curve {
-    PlanName plan;
+    eval::PlanName plan;
     std::vector<double> mean, lower, upper;  // as many as distances
   };
   std::string text;         // the name of the text
@@ -55,12 +55,12 @@ Result<AttentionFile> read_attention(const base::Json& json);
 struct Runs {
   std::vector<RunSource> sources;
   std::vector<AttentionFile> attention;
-  std::vector<Plan> plans;             // of plan files
-  std::vector<Record> passes;          // of ppl runs, whole
-  std::vector<Record> gaps;            // of gap runs, whole
-  std::vector<Score> scores;           // of all tasks with answers
-  std::vector<std::string> tasks;      // in the order of the records
-  std::vector<PlanName> scored_plans;  // the same
+  std::vector<Plan> plans;                   // of plan files
+  std::vector<eval::Record> passes;          // of ppl runs, whole
+  std::vector<eval::Record> gaps;            // of gap runs, whole
+  std::vector<Score> scores;                 // of all tasks with answers
+  std::vector<std::string> tasks;            // in the order of the records
+  std::vector<eval::PlanName> scored_plans;  // the same
   std::vector<std::string> rotations;  // rotation_hash() by scored plan; "" if its answers do not say, or disagree
   std::size_t records = 0;
   std::vector<std::string> torn;
@@ -69,18 +69,19 @@ struct Runs {
 };
 
 // Into the last of `sources`. Error: more tasks or plans than 16 bits count.
-std::optional<Error> add_record(Runs& runs, Record record);
+std::optional<Error> add_record(Runs& runs, eval::Record record);
 
 Result<Runs> read_runs(std::span<const std::string> paths);
 
 // Plans of records, in their order.
-std::vector<PlanName> plans_of(std::span<const Record> records);
+std::vector<eval::PlanName> plans_of(std::span<const eval::Record> records);
 // All plans of a page in one order, so that each keeps its colour: those of passes, of gaps, of scores.
-std::vector<PlanName> plans_of(const Runs& runs);
+std::vector<eval::PlanName> plans_of(const Runs& runs);
 
 // As score_table(), for what is left of the answers.
-std::vector<ScoreRow> score_rows(const Runs& runs);
+std::vector<eval::ScoreRow> score_rows(const Runs& runs);
 // As compare_scores() over all tasks.
-ScoreComparison compare_plans(const Runs& runs, const PlanName& a, const PlanName& b, std::int64_t length);
+eval::ScoreComparison compare_plans(const Runs& runs, const eval::PlanName& a, const eval::PlanName& b,
+                                    std::int64_t length);
 
 }  // namespace mrrope::report

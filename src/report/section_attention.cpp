@@ -70,7 +70,7 @@ Figure figure_of(const Context& context, const AttentionFile& file, const std::s
                 .title = fmt::format("Part of attention scores that pairs {} to {} make", file.first, file.last)};
   figure.data.columns = {"plan", "distance", "mean", "lower", "upper"};
   figure.table.header = {"plan", "mean at distance 1", "half of that at"};
-  std::vector<PlanName> shown;
+  std::vector<eval::PlanName> shown;
   std::vector<std::string> words;
   for (const AttentionFile::Curve& curve : file.curves) {
     shown.push_back(curve.plan);

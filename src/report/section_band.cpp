@@ -22,14 +22,14 @@ constexpr std::size_t kFewest = 3;  // settings that make a curve
 
 struct Setting {
   std::string law;  // "mrrope-pro"
-  PlanName plan;
+  eval::PlanName plan;
   int low = 0;
   int high = 0;
-  PplRow row;
+  eval::PplRow row;
 };
 
 // Nothing for a table that has no such edges: linear, ntk, none.
-std::optional<std::pair<int, int>> edges(const std::vector<double>& trained, const Record& record) {
+std::optional<std::pair<int, int>> edges(const std::vector<double>& trained, const eval::Record& record) {
   if (trained.empty() || trained.size() != record.inv_freq.size() || record.factor <= 1) return std::nullopt;
   int low = -1;
   int high = -1;
@@ -45,17 +45,18 @@ std::optional<std::pair<int, int>> edges(const std::vector<double>& trained, con
 
 std::vector<Setting> settings_of(const Runs& runs) {
   std::vector<double> trained;
-  for (const Record& r : runs.passes) {
+  for (const eval::Record& r : runs.passes) {
     if (r.method == "none") trained = r.inv_freq;
   }
-  const std::vector<PplRow> rows = ppl_table(runs.passes);
+  const std::vector<eval::PplRow> rows = ppl_table(runs.passes);
   std::int64_t longest = 0;
-  for (const PplRow& row : rows) longest = std::max(longest, row.length);
+  for (const eval::PplRow& row : rows) longest = std::max(longest, row.length);
   std::vector<Setting> settings;
-  for (const PplRow& row : rows) {
+  for (const eval::PplRow& row : rows) {
     if (row.length != longest) continue;
-    const auto record = std::find_if(runs.passes.begin(), runs.passes.end(),
-                                     [&](const Record& r) { return r.method == row.method && r.factor == row.factor; });
+    const auto record = std::find_if(runs.passes.begin(), runs.passes.end(), [&](const eval::Record& r) {
+      return r.method == row.method && r.factor == row.factor;
+    });
     const auto found = edges(trained, *record);
     if (!found) continue;
     settings.push_back({row.method.substr(0, row.method.find_first_of(":+")),
@@ -97,7 +98,7 @@ std::optional<Figure> edge_figure(const Context& context, const std::vector<Sett
   figure.data.columns = {"law", "plan", name, other, "length", "ppl", "stderr"};
   figure.table.header = {"plan", "d_l", "d_h", "perplexity at " + length};
   std::vector<std::string> words;
-  std::vector<PlanName> families;
+  std::vector<eval::PlanName> families;
   for (const auto& [law, points] : laws) {
     const Setting* best = points.front();
     const Setting* worst = points.front();
@@ -110,8 +111,8 @@ std::optional<Figure> edge_figure(const Context& context, const std::vector<Sett
       if (s->row.ppl < best->row.ppl) best = s;
       if (s->row.ppl > worst->row.ppl) worst = s;
     }
-    const Comparison c = compare_ppl(context.runs.passes, worst->plan.method, worst->plan.factor, best->plan.method,
-                                     best->plan.factor, best->row.length);
+    const eval::Comparison c = compare_ppl(context.runs.passes, worst->plan.method, worst->plan.factor,
+                                           best->plan.method, best->plan.factor, best->row.length);
     words.push_back(fmt::format("{} is lowest at {} = {} ({}); its worst, {}, against that: {}", law, name,
                                 varied(*best), ppl_text(best->row.ppl), varied(*worst), c.verdict()));
   }

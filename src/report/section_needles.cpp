@@ -31,7 +31,7 @@ std::string conclusion_of(const NeedleGrid& grid) {
     std::size_t full = 0, measured = 0;
   };
   std::vector<Count> counts;
-  for (const PlanName& plan : grid.plans) counts.push_back({plan.text()});
+  for (const eval::PlanName& plan : grid.plans) counts.push_back({plan.text()});
   for (const auto& [place, cell] : grid.cells) {
     Count& count = counts[std::get<0>(place)];
     ++count.measured;
@@ -110,7 +110,7 @@ Figure figure_of(const Context& context, const NeedleGrid& grid, std::string nam
     "resolve": {"axis": {"x": "independent", "y": "independent"}}
   })",
                           figure.conclusion, figure.data,
-                          {{"plans", texts(grid.plans, [](const PlanName& p) { return p.text(); })},
+                          {{"plans", texts(grid.plans, [](const eval::PlanName& p) { return p.text(); })},
                            {"lengths", texts(grid.lengths, format_context)},
                            {"depths", texts(rows, [&](int row) { return grid.depths.name(row); })}});
   Json& layers = figure.spec["spec"]["layer"];

@@ -22,7 +22,7 @@ constexpr std::size_t kPoints = 160;    // of a curve
 constexpr std::size_t kTableRows = 33;  // of its table
 
 struct PlanTable {
-  PlanName name;
+  eval::PlanName name;
   std::vector<double> inv_freq;
   double attention_scale = 1;
   std::string rotation;
@@ -44,8 +44,8 @@ struct Tables {
   [[nodiscard]] std::int64_t target() const {
     return static_cast<std::int64_t>(std::llround(factor * static_cast<double>(context_trained)));
   }
-  [[nodiscard]] std::vector<PlanName> names() const {
-    std::vector<PlanName> out;
+  [[nodiscard]] std::vector<eval::PlanName> names() const {
+    std::vector<eval::PlanName> out;
     for (const PlanTable& plan : plans) out.push_back(plan.name);
     return out;
   }
@@ -61,10 +61,10 @@ Tables tables_of(const Runs& runs) {
     out.factor = std::max(out.factor, table.name.factor);
     out.plans.push_back(std::move(table));
   };
-  for (const std::vector<Record>* records : {&runs.passes, &runs.gaps}) {
-    for (const Record& r : *records) {
+  for (const std::vector<eval::Record>* records : {&runs.passes, &runs.gaps}) {
+    for (const eval::Record& r : *records) {
       if (r.method == "none" && out.trained.empty()) out.trained = r.inv_freq;
-      add({{r.method, r.factor}, r.inv_freq, r.attention_scale, rotation_hash(r.inv_freq, r.attention_scale)});
+      add({{r.method, r.factor}, r.inv_freq, r.attention_scale, eval::rotation_hash(r.inv_freq, r.attention_scale)});
     }
   }
   for (const Plan& plan : runs.plans) {
@@ -73,7 +73,7 @@ Tables tables_of(const Runs& runs) {
     add({{spell(plan.method), plan.factor},
          group.inv_freq,
          group.attention_scale,
-         rotation_hash(group.inv_freq, group.attention_scale)});
+         eval::rotation_hash(group.inv_freq, group.attention_scale)});
   }
   if (!out.plans.empty() && out.trained.size() != out.plans.front().inv_freq.size()) out.trained.clear();
   return out;
@@ -239,7 +239,7 @@ Figure estimate_figure(const Context& context, const Tables& tables) {
 
 }  // namespace
 
-void draw_lines(Figure& figure, const Context& context, std::span<const PlanName> shown, const base::Json& x,
+void draw_lines(Figure& figure, const Context& context, std::span<const eval::PlanName> shown, const base::Json& x,
                 const base::Json& y, std::size_t points) {
   const base::Json look = context.look.encodings(shown);
   figure.spec = make_spec(R"({

@@ -23,22 +23,22 @@ struct Kind {
 const Kind kPpl{"ppl", "Perplexity by length", "tokens of text"};
 const Kind kGap{"gap", "Perplexity by distance, without long texts", "added distance, tokens", true};
 
-std::int64_t judged_length(const std::vector<PplRow>& rows) {
+std::int64_t judged_length(const std::vector<eval::PplRow>& rows) {
   std::vector<std::int64_t> measured;
-  for (const PplRow& row : rows) measured.push_back(row.length);
+  for (const eval::PplRow& row : rows) measured.push_back(row.length);
   return common_length(measured);
 }
 
-std::vector<std::int64_t> lengths_of(const std::vector<PplRow>& rows) {
+std::vector<std::int64_t> lengths_of(const std::vector<eval::PplRow>& rows) {
   std::vector<std::int64_t> lengths;
-  for (const PplRow& row : rows) lengths.push_back(row.length);
+  for (const eval::PplRow& row : rows) lengths.push_back(row.length);
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   return lengths;
 }
 
-const PplRow* row_at(const std::vector<PplRow>& rows, const PlanName& plan, std::int64_t length) {
-  for (const PplRow& row : rows) {
+const eval::PplRow* row_at(const std::vector<eval::PplRow>& rows, const eval::PlanName& plan, std::int64_t length) {
+  for (const eval::PplRow& row : rows) {
     if (row.method == plan.method && row.factor == plan.factor && row.length == length) return &row;
   }
   return nullptr;
@@ -51,9 +51,10 @@ struct Band {
 // 95 % around ppl: of the difference to the baseline, text by text, so that a plan differs where its band leaves the
 // baseline's line. Texts differ far more than plans do: their own spread would fill the picture and say nothing about
 // plans. Nothing for the baseline, and for two texts, whose t is 12.7.
-std::optional<Band> band_of(const std::vector<Record>& records, const PplRow& row, const PlanName& base) {
-  const Comparison c = compare_ppl(records, row.method, row.factor, base.method, base.factor, row.length);
-  if (PlanName{row.method, row.factor} == base || c.documents == 0 || c.documents == 2) return std::nullopt;
+std::optional<Band> band_of(const std::vector<eval::Record>& records, const eval::PplRow& row,
+                            const eval::PlanName& base) {
+  const eval::Comparison c = compare_ppl(records, row.method, row.factor, base.method, base.factor, row.length);
+  if (eval::PlanName{row.method, row.factor} == base || c.documents == 0 || c.documents == 2) return std::nullopt;
   if (!std::isfinite(c.ratio_high) || c.ratio_low <= 0) return std::nullopt;
   return Band{row.ppl * c.ratio_low / c.ratio, row.ppl * c.ratio_high / c.ratio};
 }
@@ -63,23 +64,24 @@ std::string texts_word(std::size_t n) { return fmt::format("{} text{}", n, n == 
 // The lowest at a length of those with most texts, and how the others stand to it on the texts that both have: those
 // the paired interval does not tell apart, those that are lower there, those that share none. The rest are higher.
 struct Best {
-  PlanName plan;
-  const PplRow* row = nullptr;
+  eval::PlanName plan;
+  const eval::PplRow* row = nullptr;
   std::vector<std::string> tied, lower, apart;
 };
-Best best_at(const std::vector<Record>& records, const std::vector<PplRow>& rows, const std::vector<PlanName>& plans,
-             std::int64_t length) {
+Best best_at(const std::vector<eval::Record>& records, const std::vector<eval::PplRow>& rows,
+             const std::vector<eval::PlanName>& plans, std::int64_t length) {
   Best best;
-  for (const PlanName& plan : plans) {
-    const PplRow* row = row_at(rows, plan, length);
+  for (const eval::PlanName& plan : plans) {
+    const eval::PplRow* row = row_at(rows, plan, length);
     if (row == nullptr) continue;
     const bool better = best.row == nullptr || row->documents > best.row->documents ||
                         (row->documents == best.row->documents && row->ppl < best.row->ppl);
     if (better) best = {plan, row, {}, {}, {}};
   }
-  for (const PlanName& plan : plans) {
+  for (const eval::PlanName& plan : plans) {
     if (plan == best.plan || row_at(rows, plan, length) == nullptr) continue;
-    const Comparison c = compare_ppl(records, plan.method, plan.factor, best.plan.method, best.plan.factor, length);
+    const eval::Comparison c =
+        compare_ppl(records, plan.method, plan.factor, best.plan.method, best.plan.factor, length);
     if (c.documents == 0) best.apart.push_back(plan.text());
     else if (!c.differs) best.tied.push_back(plan.text());
     else if (c.ratio < 1) best.lower.push_back(plan.text());
@@ -104,21 +106,21 @@ std::string best_sentence(const Best& best, std::int64_t length, std::size_t pla
   return text;
 }
 
-Figure curve_figure(const Context& context, const std::vector<Record>& records, const Kind& kind) {
-  const std::vector<PplRow> rows = ppl_table(records);
-  const std::vector<PlanName> plans = plans_of(records);
+Figure curve_figure(const Context& context, const std::vector<eval::Record>& records, const Kind& kind) {
+  const std::vector<eval::PplRow> rows = ppl_table(records);
+  const std::vector<eval::PlanName> plans = plans_of(records);
   const std::vector<std::int64_t> lengths = lengths_of(rows);
-  const PlanName base = baseline_of(context, plans);
+  const eval::PlanName base = baseline_of(context, plans);
   Figure figure{.name = kind.name, .title = kind.title};
   figure.data.columns = {"plan", "length", "ppl", "low", "high", "stderr", "documents", "last_2k"};
   figure.table.header = {"plan"};
   for (const std::int64_t length : lengths)
     figure.table.header.push_back((kind.gap ? "+" : "") + format_context(length));
   std::size_t documents = 0;
-  for (const PlanName& plan : plans) {
+  for (const eval::PlanName& plan : plans) {
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
-      const PplRow* row = row_at(rows, plan, length);
+      const eval::PplRow* row = row_at(rows, plan, length);
       if (row == nullptr) {
         cells.emplace_back("-");
         continue;
@@ -135,7 +137,7 @@ Figure curve_figure(const Context& context, const std::vector<Record>& records, 
 
   double low = rows.front().ppl;
   double high = low;
-  for (const PplRow& row : rows) {
+  for (const eval::PplRow& row : rows) {
     low = std::min(low, row.ppl);
     high = std::max(high, row.ppl);
   }
@@ -183,28 +185,29 @@ Figure curve_figure(const Context& context, const std::vector<Record>& records, 
   return figure;
 }
 
-std::optional<Figure> paired_figure(const Context& context, const std::vector<Record>& records, const Kind& kind) {
-  const std::vector<PlanName> plans = plans_of(records);
+std::optional<Figure> paired_figure(const Context& context, const std::vector<eval::Record>& records,
+                                    const Kind& kind) {
+  const std::vector<eval::PlanName> plans = plans_of(records);
   if (plans.size() < 2) return std::nullopt;
-  const std::vector<PplRow> rows = ppl_table(records);
+  const std::vector<eval::PplRow> rows = ppl_table(records);
   const std::vector<std::int64_t> lengths = lengths_of(rows);
   const std::int64_t judged = judged_length(rows);
-  const PlanName base = baseline_of(context, plans);
+  const eval::PlanName base = baseline_of(context, plans);
   Figure figure{.name = kind.name + "-paired", .title = "The same, text by text against " + base.text()};
   figure.data.columns = {"plan", "length", "percent", "low", "high", "verdict", "documents"};
   figure.table.header = {"against " + base.text()};
   for (const std::int64_t length : lengths)
     figure.table.header.push_back((kind.gap ? "+" : "") + format_context(length));
-  std::vector<PlanName> shown;
+  std::vector<eval::PlanName> shown;
   std::vector<std::string> sentences;
   double lowest = 0;
   double highest = 0;
-  for (const PlanName& plan : plans) {
+  for (const eval::PlanName& plan : plans) {
     if (plan == base) continue;
     shown.push_back(plan);
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
-      const Comparison c = compare_ppl(records, plan.method, plan.factor, base.method, base.factor, length);
+      const eval::Comparison c = compare_ppl(records, plan.method, plan.factor, base.method, base.factor, length);
       cells.push_back(c.cell());
       if (c.documents == 0) continue;
       const auto percent = [](double ratio) { return std::isfinite(ratio) ? Cell(100 * (ratio - 1)) : Cell(); };
@@ -263,7 +266,8 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<Re
   return figure;
 }
 
-std::optional<Section> curve_section(const Context& context, const std::vector<Record>& records, const Kind& kind) {
+std::optional<Section> curve_section(const Context& context, const std::vector<eval::Record>& records,
+                                     const Kind& kind) {
   if (ppl_table(records).empty()) return std::nullopt;
   Section section{.name = kind.name, .title = kind.gap ? "Distance" : "Perplexity", .figures = {}};
   section.figures.push_back(curve_figure(context, records, kind));
@@ -282,8 +286,8 @@ std::int64_t common_length(const std::vector<std::int64_t>& measured) {
   return best;
 }
 
-PlanName baseline_of(const Context& context, const std::vector<PlanName>& plans) {
-  const Result<PlanName> wanted = choose_baseline(plans, context.baseline);
+eval::PlanName baseline_of(const Context& context, const std::vector<eval::PlanName>& plans) {
+  const Result<eval::PlanName> wanted = choose_baseline(plans, context.baseline);
   return wanted ? *wanted : *choose_baseline(plans);
 }
 
@@ -298,10 +302,10 @@ std::optional<Section> ppl_section(const Context& context) {
 std::optional<Section> gap_section(const Context& context) { return curve_section(context, context.runs.gaps, kGap); }
 
 std::vector<std::string> ppl_verdict(const Context& context) {
-  const std::vector<Record>& records = context.runs.passes;
-  const std::vector<PplRow> rows = ppl_table(records);
+  const std::vector<eval::Record>& records = context.runs.passes;
+  const std::vector<eval::PplRow> rows = ppl_table(records);
   if (rows.empty()) return {};
-  const std::vector<PlanName> plans = plans_of(records);
+  const std::vector<eval::PlanName> plans = plans_of(records);
   const std::vector<std::int64_t> lengths = lengths_of(rows);
   std::vector<std::string> out;
   const std::int64_t judged = judged_length(rows);
@@ -309,9 +313,9 @@ std::vector<std::string> ppl_verdict(const Context& context) {
 
   // What happens to the file as it is
   const std::int64_t trained = context.runs.context_trained();
-  const PlanName plain{"none", 1};
-  const PplRow* last = row_at(rows, plain, lengths.back());
-  const PplRow* within = nullptr;
+  const eval::PlanName plain{"none", 1};
+  const eval::PplRow* last = row_at(rows, plain, lengths.back());
+  const eval::PplRow* within = nullptr;
   for (const std::int64_t length : lengths) {
     if (length <= trained && row_at(rows, plain, length) != nullptr) within = row_at(rows, plain, length);
   }

@@ -75,26 +75,26 @@ std::optional<Figure> position_figure(const Context& context) {
 }
 
 std::optional<Figure> short_figure(const Context& context) {
-  const std::vector<Record>& records = context.runs.passes;
+  const std::vector<eval::Record>& records = context.runs.passes;
   const std::int64_t trained = context.runs.context_trained();
-  const std::vector<PplRow> rows = ppl_table(records);
+  const std::vector<eval::PplRow> rows = ppl_table(records);
   // The longest length that the model was trained for, as far as it was measured on the file as it is
   std::int64_t length = 0;
-  for (const PplRow& row : rows) {
+  for (const eval::PplRow& row : rows) {
     if (row.method == "none" && row.length <= trained) length = std::max(length, row.length);
   }
   if (length == 0) return std::nullopt;
   Figure figure{.name = "short", .title = fmt::format("What short texts pay ({} tokens)", format_context(length))};
   figure.data.columns = {"plan", "length", "ppl", "percent", "low", "high", "verdict", "kl", "documents"};
   figure.table.header = {"plan", "perplexity", "against none", "KL, nats a token"};
-  std::vector<PlanName> shown;
+  std::vector<eval::PlanName> shown;
   std::vector<std::string> words;
   double lowest = 0;
   double highest = 0;
-  for (const PplRow& row : rows) {
+  for (const eval::PplRow& row : rows) {
     if (row.length != length) continue;
-    const PlanName plan{row.method, row.factor};
-    const Comparison c = compare_ppl(records, row.method, row.factor, "none", 1, length);
+    const eval::PlanName plan{row.method, row.factor};
+    const eval::Comparison c = compare_ppl(records, row.method, row.factor, "none", 1, length);
     figure.table.rows.push_back({plan.text(), ppl_text(row.ppl), row.method == "none" ? "-" : c.verdict(),
                                  row.kl >= 0 ? fmt::format("{:.4f}", row.kl) : "-"});
     if (row.method == "none" || c.documents == 0) continue;
@@ -121,7 +121,7 @@ std::optional<Figure> short_figure(const Context& context) {
       "Difference of perplexity in percent at a length the model was trained for, with 95 % intervals; 0 is free. "
       "Filled: 0 lies outside the interval. KL: how far the probabilities move, where it was measured.";
   base::Json names = base::Json::array();
-  for (const PlanName& plan : shown) names.push_back(plan.text());
+  for (const eval::PlanName& plan : shown) names.push_back(plan.text());
   const base::Json look = context.look.encodings(shown);
   const base::Json percent = percent_scale(lowest, highest);
   figure.spec = make_spec(R"({

@@ -65,18 +65,18 @@ Figure plan_table(const Runs& runs) {
   figure.table.header = {"plan", "rotation"};
   figure.table.left = 2;
   std::map<std::string, std::string> seen;
-  const auto add = [&](const PlanName& plan, const std::string& hash) {
+  const auto add = [&](const eval::PlanName& plan, const std::string& hash) {
     if (!hash.empty() && seen.emplace(plan.text(), hash).second) figure.table.rows.push_back({plan.text(), hash});
   };
-  for (const std::vector<Record>* records : {&runs.passes, &runs.gaps}) {
-    for (const Record& r : *records) {
-      if (!r.inv_freq.empty()) add({r.method, r.factor}, rotation_hash(r.inv_freq, r.attention_scale));
+  for (const std::vector<eval::Record>* records : {&runs.passes, &runs.gaps}) {
+    for (const eval::Record& r : *records) {
+      if (!r.inv_freq.empty()) add({r.method, r.factor}, eval::rotation_hash(r.inv_freq, r.attention_scale));
     }
   }
   for (std::size_t i = 0; i < runs.scored_plans.size(); ++i) add(runs.scored_plans[i], runs.rotations[i]);
   for (const Plan& plan : runs.plans) {
     add({spell(plan.method), plan.factor},
-        rotation_hash(plan.groups.front().inv_freq, plan.groups.front().attention_scale));
+        eval::rotation_hash(plan.groups.front().inv_freq, plan.groups.front().attention_scale));
   }
   return figure;
 }
@@ -86,8 +86,8 @@ Figure text_table(const Runs& runs) {
   figure.table.header = {"text", "hash of its tokens (XXH3), or samples"};
   figure.table.left = 2;
   std::set<std::pair<std::string, std::string>> seen;
-  for (const std::vector<Record>* records : {&runs.passes, &runs.gaps}) {
-    for (const Record& r : *records) {
+  for (const std::vector<eval::Record>* records : {&runs.passes, &runs.gaps}) {
+    for (const eval::Record& r : *records) {
       if (seen.emplace(r.document, r.document_hash).second) figure.table.rows.push_back({r.document, r.document_hash});
     }
   }

@@ -14,36 +14,38 @@ namespace {
 
 constexpr double kNormal95 = 1.959964;
 
-std::vector<std::int64_t> lengths_of(const std::vector<MeanScoreRow>& means) {
+std::vector<std::int64_t> lengths_of(const std::vector<eval::MeanScoreRow>& means) {
   std::vector<std::int64_t> lengths;
-  for (const MeanScoreRow& m : means) lengths.push_back(m.length);
+  for (const eval::MeanScoreRow& m : means) lengths.push_back(m.length);
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   return lengths;
 }
 
-std::int64_t judged_length(const std::vector<MeanScoreRow>& means) {
+std::int64_t judged_length(const std::vector<eval::MeanScoreRow>& means) {
   std::vector<std::int64_t> measured;
-  for (const MeanScoreRow& m : means) measured.push_back(m.length);
+  for (const eval::MeanScoreRow& m : means) measured.push_back(m.length);
   return common_length(measured);
 }
 
-const MeanScoreRow* mean_at(const std::vector<MeanScoreRow>& means, const PlanName& plan, std::int64_t length) {
-  for (const MeanScoreRow& m : means) {
+const eval::MeanScoreRow* mean_at(const std::vector<eval::MeanScoreRow>& means, const eval::PlanName& plan,
+                                  std::int64_t length) {
+  for (const eval::MeanScoreRow& m : means) {
     if (m.method == plan.method && m.factor == plan.factor && m.length == length) return &m;
   }
   return nullptr;
 }
 
 // Over as many tasks as any plan has at that length; a mean over fewer is of something else.
-bool complete(const std::vector<MeanScoreRow>& means, const MeanScoreRow& mean) {
+bool complete(const std::vector<eval::MeanScoreRow>& means, const eval::MeanScoreRow& mean) {
   return std::none_of(means.begin(), means.end(),
-                      [&](const MeanScoreRow& m) { return m.length == mean.length && m.tasks > mean.tasks; });
+                      [&](const eval::MeanScoreRow& m) { return m.length == mean.length && m.tasks > mean.tasks; });
 }
 
 // The mean of a plan that may be held against those of other plans; null: none, or one over fewer tasks.
-const MeanScoreRow* ranked_at(const std::vector<MeanScoreRow>& means, const PlanName& plan, std::int64_t length) {
-  const MeanScoreRow* mean = mean_at(means, plan, length);
+const eval::MeanScoreRow* ranked_at(const std::vector<eval::MeanScoreRow>& means, const eval::PlanName& plan,
+                                    std::int64_t length) {
+  const eval::MeanScoreRow* mean = mean_at(means, plan, length);
   return mean != nullptr && complete(means, *mean) ? mean : nullptr;
 }
 
@@ -54,12 +56,12 @@ std::string what(const Runs& runs) {
 std::string reach_text(std::int64_t length) { return length > 0 ? format_context(length) : "-"; }
 
 // The best at the longest length, with those the paired samples do not tell apart.
-std::string best_sentence(const Runs& runs, const std::vector<MeanScoreRow>& means) {
+std::string best_sentence(const Runs& runs, const std::vector<eval::MeanScoreRow>& means) {
   const std::int64_t length = judged_length(means);
-  const MeanScoreRow* best = nullptr;
-  PlanName first;
-  for (const PlanName& plan : runs.scored_plans) {
-    const MeanScoreRow* m = ranked_at(means, plan, length);
+  const eval::MeanScoreRow* best = nullptr;
+  eval::PlanName first;
+  for (const eval::PlanName& plan : runs.scored_plans) {
+    const eval::MeanScoreRow* m = ranked_at(means, plan, length);
     if (m == nullptr || (best != nullptr && m->score <= best->score)) continue;
     best = m;
     first = plan;
@@ -68,10 +70,10 @@ std::string best_sentence(const Runs& runs, const std::vector<MeanScoreRow>& mea
   std::vector<std::string> higher;  // on the samples that both have
   std::vector<std::string> apart;   // without such samples
   std::size_t others = 0;
-  for (const PlanName& plan : runs.scored_plans) {
+  for (const eval::PlanName& plan : runs.scored_plans) {
     if (plan == first || ranked_at(means, plan, length) == nullptr) continue;
     ++others;
-    const ScoreComparison c = compare_plans(runs, first, plan, length);
+    const eval::ScoreComparison c = compare_plans(runs, first, plan, length);
     if (c.samples == 0) apart.push_back(plan.text());
     else if (!c.differs) tied.push_back(plan.text());
     else if (c.difference < 0) higher.push_back(plan.text());
@@ -94,11 +96,11 @@ std::string best_sentence(const Runs& runs, const std::vector<MeanScoreRow>& mea
   return text;
 }
 
-std::string reach_sentence(const Runs& runs, const std::vector<MeanScoreRow>& means) {
+std::string reach_sentence(const Runs& runs, const std::vector<eval::MeanScoreRow>& means) {
   std::string text;
   std::vector<std::string> nowhere;
-  for (const PlanName& plan : runs.scored_plans) {
-    const EffectiveLength e = effective_length(means, plan.method, plan.factor);
+  for (const eval::PlanName& plan : runs.scored_plans) {
+    const eval::EffectiveLength e = effective_length(means, plan.method, plan.factor);
     if (e.length == 0) {
       nowhere.push_back(plan.text());
       continue;
@@ -111,7 +113,7 @@ std::string reach_sentence(const Runs& runs, const std::vector<MeanScoreRow>& me
   return fmt::format("Effective length, the longest above RULER's 85.6 %: {}.", text);
 }
 
-Figure mean_figure(const Context& context, const std::vector<MeanScoreRow>& means) {
+Figure mean_figure(const Context& context, const std::vector<eval::MeanScoreRow>& means) {
   const Runs& runs = context.runs;
   const std::vector<std::int64_t> lengths = lengths_of(means);
   Figure figure{.name = "scores", .title = "Score by length"};
@@ -120,10 +122,10 @@ Figure mean_figure(const Context& context, const std::vector<MeanScoreRow>& mean
   for (const std::int64_t length : lengths) figure.table.header.push_back(format_context(length));
   figure.table.header.insert(figure.table.header.end(), {"effective", "surely"});
   bool partial = false;
-  for (const PlanName& plan : runs.scored_plans) {
+  for (const eval::PlanName& plan : runs.scored_plans) {
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
-      const MeanScoreRow* m = mean_at(means, plan, length);
+      const eval::MeanScoreRow* m = mean_at(means, plan, length);
       if (m == nullptr) {
         cells.emplace_back("-");
         continue;
@@ -139,7 +141,7 @@ Figure mean_figure(const Context& context, const std::vector<MeanScoreRow>& mean
                                   100 * std::min(1.0, m->score + half), 100 * m->stderr_score,
                                   static_cast<std::int64_t>(m->tasks)});
     }
-    const EffectiveLength e = effective_length(means, plan.method, plan.factor);
+    const eval::EffectiveLength e = effective_length(means, plan.method, plan.factor);
     cells.push_back(reach_text(e.length));
     cells.push_back(reach_text(e.sure));
     figure.table.rows.push_back(std::move(cells));
@@ -172,22 +174,22 @@ Figure mean_figure(const Context& context, const std::vector<MeanScoreRow>& mean
   return figure;
 }
 
-std::optional<Figure> paired_table(const Context& context, const std::vector<MeanScoreRow>& means) {
+std::optional<Figure> paired_table(const Context& context, const std::vector<eval::MeanScoreRow>& means) {
   const Runs& runs = context.runs;
   if (runs.scored_plans.size() < 2) return std::nullopt;
   const std::vector<std::int64_t> lengths = lengths_of(means);
   const std::int64_t judged = judged_length(means);
-  const PlanName base = baseline_of(context, runs.scored_plans);
+  const eval::PlanName base = baseline_of(context, runs.scored_plans);
   Figure figure{.name = "scores-paired", .title = "The same samples against " + base.text()};
   figure.data.columns = {"plan", "length", "points", "low", "high", "samples", "p_value", "verdict"};
   figure.table.header = {"against " + base.text()};
   for (const std::int64_t length : lengths) figure.table.header.push_back(format_context(length));
   std::string all;
-  for (const PlanName& plan : runs.scored_plans) {
+  for (const eval::PlanName& plan : runs.scored_plans) {
     if (plan == base) continue;
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
-      const ScoreComparison c = compare_plans(runs, plan, base, length);
+      const eval::ScoreComparison c = compare_plans(runs, plan, base, length);
       cells.push_back(c.cell());
       if (c.samples == 0) continue;
       figure.data.rows.push_back({plan.text(), length, c.difference, c.low, c.high,
@@ -204,7 +206,7 @@ std::optional<Figure> paired_table(const Context& context, const std::vector<Mea
 }
 
 // RULER's table: every task at every length, plan by plan.
-Figure task_table(const Runs& runs, const std::vector<ScoreRow>& rows, const std::vector<std::int64_t>& lengths) {
+Figure task_table(const Runs& runs, const std::vector<eval::ScoreRow>& rows, const std::vector<std::int64_t>& lengths) {
   Figure figure{.name = "tasks", .title = "Task by task"};
   figure.data.columns = {"task", "plan", "length", "score", "stderr", "samples", "cut", "empty"};
   figure.table.header = {"task", "plan"};
@@ -213,11 +215,11 @@ Figure task_table(const Runs& runs, const std::vector<ScoreRow>& rows, const std
   std::size_t samples = 0;
   double cut = 0;
   for (const std::string& task : runs.tasks) {
-    for (const PlanName& plan : runs.scored_plans) {
+    for (const eval::PlanName& plan : runs.scored_plans) {
       std::vector<std::string> cells = {task, plan.text()};
       for (const std::int64_t length : lengths) {
-        const auto row = std::find_if(rows.begin(), rows.end(), [&](const ScoreRow& r) {
-          return r.task == task && PlanName{r.method, r.factor} == plan && r.length == length;
+        const auto row = std::find_if(rows.begin(), rows.end(), [&](const eval::ScoreRow& r) {
+          return r.task == task && eval::PlanName{r.method, r.factor} == plan && r.length == length;
         });
         cells.push_back(row == rows.end() ? "-"
                                           : fmt::format("{:.1f} ± {:.1f}", 100 * row->score, 100 * row->stderr_score));
@@ -241,9 +243,9 @@ Figure task_table(const Runs& runs, const std::vector<ScoreRow>& rows, const std
 }  // namespace
 
 std::optional<Section> score_section(const Context& context) {
-  const std::vector<ScoreRow> rows = score_rows(context.runs);
+  const std::vector<eval::ScoreRow> rows = score_rows(context.runs);
   if (rows.empty()) return std::nullopt;
-  const std::vector<MeanScoreRow> means = mean_scores(rows);
+  const std::vector<eval::MeanScoreRow> means = mean_scores(rows);
   Section section{.name = "scores", .title = "Tasks", .figures = {}};
   section.figures.push_back(mean_figure(context, means));
   if (auto figure = paired_table(context, means)) section.figures.push_back(*std::move(figure));
@@ -253,7 +255,7 @@ std::optional<Section> score_section(const Context& context) {
 }
 
 std::vector<std::string> score_verdict(const Context& context) {
-  const std::vector<MeanScoreRow> means = mean_scores(score_rows(context.runs));
+  const std::vector<eval::MeanScoreRow> means = mean_scores(score_rows(context.runs));
   if (means.empty()) return {};
   return {best_sentence(context.runs, means), reach_sentence(context.runs, means)};
 }

@@ -46,7 +46,7 @@ std::optional<Section> plan_section(const Context& context);
 
 // Makes a line of each plan over x the picture of a figure, whose conclusion and data are there: `points` to a line.
 // section_plans.cpp
-void draw_lines(Figure& figure, const Context& context, std::span<const PlanName> shown, const base::Json& x,
+void draw_lines(Figure& figure, const Context& context, std::span<const eval::PlanName> shown, const base::Json& x,
                 const base::Json& y, std::size_t points);
 
 // Where every number comes from. section_provenance.cpp
@@ -57,6 +57,6 @@ Section provenance_section(const Context& context);
 std::int64_t common_length(const std::vector<std::int64_t>& measured);
 
 // The baseline of these plans; the first of them if the wish is for another kind of run.
-PlanName baseline_of(const Context& context, const std::vector<PlanName>& plans);
+eval::PlanName baseline_of(const Context& context, const std::vector<eval::PlanName>& plans);
 
 }  // namespace mrrope::report

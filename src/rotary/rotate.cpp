@@ -21,6 +21,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace mrrope::rotary::HWY_NAMESPACE {
+namespace {
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
@@ -126,6 +127,7 @@ void rotate(const Job& job) {
 
 const char* name() { return hwy::TargetName(HWY_TARGET); }
 
+}  // namespace
 }  // namespace mrrope::rotary::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

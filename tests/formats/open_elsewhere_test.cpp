@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <functional>
 #include <optional>
+#include <thread>
 
 #include "mrrope/gguf.h"
 #include "tests/formats/gguf_builder.h"
@@ -88,6 +90,17 @@ TEST_F(OpenElsewhere, ASecondDescriptorIsFound) {
   const auto second = base::File::open(path, base::File::Access::read);
   EXPECT_EQ(formats::use_by_processes(*file), Use::open);
   EXPECT_EQ(formats::use_elsewhere(*file), Use::open);
+}
+
+TEST_F(OpenElsewhere, WhoIsAboutToLetGoIsWaitedFor) {
+  const auto file = base::File::open(path, base::File::Access::read_write);
+  std::optional<Result<base::File>> second = base::File::open(path, base::File::Access::read);
+  std::thread ending([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    second.reset();
+  });
+  EXPECT_EQ(formats::use_elsewhere(*file), Use::none);
+  ending.join();
 }
 
 TEST_F(OpenElsewhere, AnotherProcessIsFound) {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "base/unicode.h"
-#include "runtime/server_api.h"
+#include "servers/api.h"
 
 namespace {
 

@@ -104,15 +104,15 @@ TEST_F(Reports, TheVerdictSaysWhatTheNumbersSay) {
 // An easy text more makes the mean lower, not the plan better.
 TEST_F(Reports, TheBestIsJudgedOnTheTextsThatBothHave) {
   {
-    Result<RunFolder> run = RunFolder::open(folder_.path("ppl"), test::run_info("ppl", "model.gguf"));
+    Result<eval::RunFolder> run = eval::RunFolder::open(folder_.path("ppl"), test::run_info("ppl", "model.gguf"));
     ASSERT_TRUE(run) << to_string(run.error());
     const auto add = [&](const std::string& method, int text, double nll) {
-      Record r;
+      eval::Record r;
       r.task = "ppl";
       r.method = method;
       r.factor = 4;
       r.document = r.document_hash = fmt::format("text {}", text);
-      r.key = content_hash(r.document + method);
+      r.key = eval::content_hash(r.document + method);
       r.points = {{2048, 2047, 2047 * nll}};
       ASSERT_EQ(run->append(r), std::nullopt);
     };
@@ -135,16 +135,16 @@ TEST_F(Reports, TheBestIsJudgedOnTheTextsThatBothHave) {
 TEST_F(Reports, APlanThatLacksATaskIsNotRanked) {
   needle_run(folder_.path("niah"));
   {
-    Result<RunFolder> more = RunFolder::open(folder_.path("niah"), test::run_info("niah", "model.gguf"));
+    Result<eval::RunFolder> more = eval::RunFolder::open(folder_.path("niah"), test::run_info("niah", "model.gguf"));
     ASSERT_TRUE(more) << to_string(more.error());
     for (const std::string method : {"none", "yarn"}) {  // not mrrope-pro, which finds every needle
       for (std::int64_t i = 0; i < 12; ++i) {
-        const Record r = test::answer_record({.task = "vt",
-                                              .method = method,
-                                              .factor = method == "none" ? 1.0 : 4.0,
-                                              .length = 2048,
-                                              .index = i,
-                                              .score = 0.5});
+        const eval::Record r = test::answer_record({.task = "vt",
+                                                    .method = method,
+                                                    .factor = method == "none" ? 1.0 : 4.0,
+                                                    .length = 2048,
+                                                    .index = i,
+                                                    .score = 0.5});
         ASSERT_EQ(more->append(r), std::nullopt);
       }
     }

@@ -17,10 +17,10 @@
 
 namespace mrrope::test {
 
-inline RunInfo run_info(const std::string& task, const std::string& model) {
+inline eval::RunInfo run_info(const std::string& task, const std::string& model) {
   return {.task = task,
           .model = model,
-          .model_hash = content_hash(model),
+          .model_hash = eval::content_hash(model),
           .architecture = "llama",
           .context_trained = 512,
           .engine = "llama.cpp 0.5.0",
@@ -34,20 +34,20 @@ inline RunInfo run_info(const std::string& task, const std::string& model) {
 // Four texts at 1.2, 1.3, … nats a token. none loses 0.25 nats more in every stretch beyond 512; other edges of
 // mrrope-pro's band than its own cost 0.02 nats; yarn and mrrope-pro differ by some 1e-4 nats, up and down.
 inline void ppl_run(const std::string& folder, const std::string& model = "model.gguf") {
-  Result<RunFolder> run = RunFolder::open(folder, run_info("ppl", model));
+  Result<eval::RunFolder> run = eval::RunFolder::open(folder, run_info("ppl", model));
   if (!run) std::abort();
   const RopeSpec spec = *parse_spec("dim=32,base=10000,ctx=512");
   const std::vector<std::string> methods = {"none", "yarn", "mrrope-pro", "mrrope-pro:high=9", "mrrope-pro:high=11"};
   for (int text = 0; text < 4; ++text) {
     for (const std::string& name : methods) {
       const Plan plan = *make_plan(spec, name == "none" ? 512 : 2048, *parse_method(name));
-      Record r;
+      eval::Record r;
       r.task = "ppl";
       r.method = name;
       r.factor = plan.factor;
       r.document = fmt::format("text {}", text);
-      r.document_hash = content_hash(r.document);
-      r.key = content_hash(r.document + name);
+      r.document_hash = eval::content_hash(r.document);
+      r.key = eval::content_hash(r.document + name);
       r.bucket = 256;
       double sum = 0;
       for (int b = 0; b < 8; ++b) {
@@ -70,18 +70,18 @@ inline void ppl_run(const std::string& folder, const std::string& model = "model
 
 // Twelve samples at three depths and three lengths: mrrope-pro finds all, yarn half at 2k, none nothing beyond 512.
 inline void needle_run(const std::string& folder, const std::string& model = "model.gguf") {
-  Result<RunFolder> run = RunFolder::open(folder, run_info("niah", model));
+  Result<eval::RunFolder> run = eval::RunFolder::open(folder, run_info("niah", model));
   if (!run) std::abort();
   for (const std::int64_t length : {512, 1024, 2048}) {
     for (std::int64_t i = 0; i < 12; ++i) {
       for (const std::string method : {"none", "yarn", "mrrope-pro"}) {
         const bool found = method == "none" ? length == 512 : method == "yarn" ? length < 2048 || i % 2 == 1 : true;
-        Record r = answer_record({.task = "niah",
-                                  .method = method,
-                                  .factor = method == "none" ? 1.0 : 4.0,
-                                  .length = length,
-                                  .index = i,
-                                  .score = found ? 1.0 : 0.0});
+        eval::Record r = answer_record({.task = "niah",
+                                        .method = method,
+                                        .factor = method == "none" ? 1.0 : 4.0,
+                                        .length = length,
+                                        .index = i,
+                                        .score = found ? 1.0 : 0.0});
         r.answer->asked_depth = static_cast<double>(i / 4) / 2;
         r.answer->depth = 0.05 + 0.6 * r.answer->asked_depth;  // the question comes after the text
         if (run->append(r)) std::abort();

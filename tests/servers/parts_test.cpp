@@ -5,12 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/server_api.h"
-#include "runtime/server_check.h"
-#include "runtime/server_health.h"
-#include "runtime/server_key.h"
+#include "servers/api.h"
+#include "servers/check.h"
+#include "servers/health.h"
+#include "servers/key.h"
 
-namespace mrrope::runtime {
+namespace mrrope::servers {
 namespace {
 
 using nlohmann::json;
@@ -230,4 +230,4 @@ TEST_F(Health, HonoursRetryAfterUpToAMinute) {
 }
 
 }  // namespace
-}  // namespace mrrope::runtime
+}  // namespace mrrope::servers

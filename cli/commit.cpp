@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: MIT
-#include "cli/commit.h"
-
-namespace mrrope::cli {
-
-const char* commit() noexcept { return MRROPE_COMMIT; }
-
-}  // namespace mrrope::cli

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "cli/eval/benchmark.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "measure/text_files.h"
+#include "mrrope/task_files.h"
+#include "mrrope/units.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+constexpr std::uint64_t kMaxHaystack = std::uint64_t{256} << 20;
+constexpr std::size_t kStoryBytes = std::size_t{1} << 20;  // some 230,000 tokens; longer prompts repeat it
+
+std::optional<Error> missing_texts(const eval::Task& task, const eval::TaskTexts& texts) {
+  if (task.needs == eval::TaskNeeds::questions && texts.questions.empty()) {
+    return usage(fmt::format("{} asks questions of a file: SQuAD, HotpotQA or NQ-open", task.name), "--questions");
+  }
+  if (task.needs == eval::TaskNeeds::items && texts.items.empty()) {
+    return usage(fmt::format("{} asks the questions of its own file", task.name), "--items");
+  }
+  return std::nullopt;
+}
+
+// A file serves one of two tasks: of RULER's questions qa_1 is SQuAD and qa_2 is HotpotQA, whose answers need several
+// documents; of InfiniteBench's items code_debug has options, the dialogues have none.
+bool fits_file(const eval::Task& task, const eval::TaskTexts& texts) {
+  if (task.needs == eval::TaskNeeds::questions) {
+    const bool several =
+        std::any_of(texts.questions.begin(), texts.questions.end(), [](const eval::Question& q) { return q.gold > 1; });
+    return several == (task.name == "qa_2");
+  }
+  if (task.needs == eval::TaskNeeds::items && task.group == "infinitebench") {
+    return texts.items.front().options.empty() == (task.name == "longdialogue_qa_eng");
+  }
+  return true;
+}
+
+// "all": those whose texts are there; what is left out is said, for a mean of eleven tasks is not that of thirteen.
+Result<std::vector<const eval::Task*>> tasks_of(const BenchmarkCommand& command, const eval::TaskTexts& texts) {
+  std::vector<const eval::Task*> chosen;
+  if (command.tasks == "all") {
+    std::vector<std::string_view> left_out;
+    for (const eval::Task& task : eval::tasks()) {
+      if (task.group != command.group) continue;
+      if (!missing_texts(task, texts) && fits_file(task, texts)) chosen.push_back(&task);
+      else left_out.push_back(task.name);
+    }
+    if (chosen.empty()) return usage("no task of this group without a file of its items", "--items");
+    if (!left_out.empty()) {
+      const bool given = !command.questions.empty() || !command.items.empty();
+      note("left out  {}: {} {}\n", base::join(left_out),
+           given ? "nothing for it in the file of" : "the questions come by",
+           command.group == "ruler" ? "--questions" : "--items");
+    }
+    return chosen;
+  }
+  for (const std::string_view name : base::split(command.tasks, ',')) {
+    const eval::Task* task = eval::find_task(name);
+    if (task == nullptr || task->group != command.group) {
+      std::vector<std::string_view> names;
+      for (const eval::Task& t : eval::tasks()) {
+        if (t.group == command.group) names.push_back(t.name);
+      }
+      const std::string_view near = base::nearest(name, names);
+      return usage(near.empty() ? fmt::format("no task \"{}\" (there are: {})", name, base::join(names))
+                                : fmt::format("no task \"{}\"; did you mean {}?", name, near),
+                   "--tasks");
+    }
+    if (auto error = missing_texts(*task, texts)) return *error;
+    if (std::find(chosen.begin(), chosen.end(), task) == chosen.end()) chosen.push_back(task);
+  }
+  return chosen;
+}
+
+Result<eval::TaskTexts> texts_of(const BenchmarkCommand& command) {
+  eval::TaskTexts texts;
+  if (!command.eval.texts.empty()) {
+    const Result<std::vector<std::string>> files = eval::files_of(command.eval.texts);
+    if (!files) return files.error();
+    for (const std::string& path : *files) {
+      const Result<std::string> text = base::read_file(path, kMaxHaystack);
+      if (!text) return text.error();
+      texts.haystack += *text;
+    }
+  }
+  if (texts.haystack.empty()) texts.haystack = eval::built_in_story(kStoryBytes);
+  if (!command.words.empty()) {
+    const Result<std::string> text = base::read_file(command.words, kMaxHaystack);
+    if (!text) return text.error();
+    for (const std::string_view word : base::split(*text, '\n')) {
+      if (!word.empty()) texts.words.emplace_back(word);
+    }
+  }
+  if (!command.questions.empty()) {
+    Result<eval::QuestionFile> file = eval::read_questions(command.questions);
+    if (!file) return file.error();
+    texts.documents = std::move(file->documents);
+    texts.questions = std::move(file->questions);
+  }
+  if (!command.items.empty()) {
+    auto error = eval::read_items(command.items, [&](eval::Item&& item) {
+      texts.items.push_back(std::move(item));
+      return true;
+    });
+    if (error) return *error;
+  }
+  return texts;
+}
+
+Result<eval::BenchmarkOptions> options_of(const BenchmarkCommand& command, const eval::TaskTexts& texts) {
+  eval::BenchmarkOptions options;
+  options.samples = command.samples;
+  options.depths = command.depths;
+  options.seed = command.seed;
+  const Result<std::vector<std::int64_t>> lengths = parse_lengths(command.lengths, "--lengths");
+  if (!lengths) return lengths.error();
+  options.lengths = *lengths;
+  Result<std::vector<const eval::Task*>> chosen = tasks_of(command, texts);
+  if (!chosen) return chosen.error();
+  options.tasks = *std::move(chosen);
+  for (const eval::Task* task : options.tasks) {
+    if (task->name == "niah_text" && options.depths > 0 && options.samples > 1) {
+      return usage("niah_text is one sentence: at one depth all its samples are the same prompt; ask for more --depths",
+                   "--samples");
+    }
+  }
+  options.share_prefixes = !command.no_sharing;
+  options.letters = !command.generate;
+  if (!command.shard.empty()) {
+    const std::vector<std::string_view> parts = base::split(command.shard, '/');
+    const Result<double> i = parse_number(parts[0]);
+    const Result<double> n = parts.size() == 2 ? parse_number(parts[1]) : Result<double>(usage("", ""));
+    const auto whole = [](double x) { return x == std::floor(x) && x <= 1e6; };
+    if (!i || !n || *n < 1 || *i < 0 || *i >= *n || !whole(*i) || !whole(*n)) {
+      return usage(fmt::format("expected i/n with i from 0 to n - 1, found \"{}\"", command.shard), "--shard");
+    }
+    options.shard = static_cast<std::int64_t>(*i);
+    options.shards = static_cast<std::int64_t>(*n);
+  }
+  return options;
+}
+
+}  // namespace
+
+Error usage(std::string message, std::string flag) {
+  return {ErrorCode::invalid_argument, std::move(message), std::move(flag)};
+}
+
+void say_too_long(std::int64_t items) { note("{} of the items do not fit; they are left out, not cut\n", items); }
+
+Result<Prepared> prepare(const BenchmarkCommand& command) {
+  Result<eval::TaskTexts> texts = texts_of(command);
+  if (!texts) return texts.error();
+  Result<eval::BenchmarkOptions> options = options_of(command, *texts);
+  if (!options) return options.error();
+  return Prepared{*std::move(texts), *std::move(options)};
+}
+
+int run_benchmark(const BenchmarkCommand& command, const std::vector<std::string>& words) {
+  const Result<Prepared> prepared = prepare(command);
+  if (!prepared) return fail(prepared.error());
+  EvalOptions eval = command.eval;
+  if (!command.endpoints.empty()) return run_on_servers(eval, command, prepared->texts, prepared->options, words);
+  if (eval.model.empty()) eval.model = command.served_model;  // as everywhere else, --model is -m
+  if (eval.model.empty()) return fail(usage("expected a model, or --endpoint with servers", "-m"));
+  return run_in_process(eval, command, prepared->texts, prepared->options, words);
+}
+
+}  // namespace mrrope::cli

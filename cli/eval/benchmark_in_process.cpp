@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// Benchmarks on a model in this process.
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/eval/benchmark.h"
+#include "cli/eval/session.h"
+#include "cli/terminal.h"
+#include "mrrope/benchmarks.h"
+
+namespace mrrope::cli {
+
+Result<LlamaContext> ready_context(const BenchmarkCommand& command, const LlamaModel& model,
+                                   eval::BenchmarkOptions& options) {
+  Result<eval::PromptFrame> frame = eval::make_frame(model, command.chat_template);
+  if (!frame) return frame.error();
+  if (command.chat_template == "auto" && frame->name == "none" && !model.chat_template().empty()) {
+    note(
+        "llama.cpp does not know this file's chat template: prompts are sent as plain text. --chat-template chatml,\n"
+        "or another name that llama.cpp knows, sends them as a conversation\n");
+  }
+  options.frame = *std::move(frame);
+  ContextOptions context_options = command.eval.context;
+  context_options.ctx_size = options.lengths.back();
+  return LlamaContext::create(model, context_options);
+}
+
+int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const eval::TaskTexts& texts,
+                   eval::BenchmarkOptions options, const std::vector<std::string>& words) {
+  if (eval.factors.empty()) {
+    if (eval.methods != "none") return fail(usage("expected how many times the trained length, such as 4", "--factor"));
+    eval.factors = "1";
+  }
+  const Result<std::vector<eval::Candidate>> candidates = candidates_of(eval);
+  if (!candidates) return fail(candidates.error());
+  eval.settings["chat-template"] = command.chat_template;
+  if (command.group == "longbench2") eval.settings["answers"] = command.generate ? "generated" : "letters";
+  Result<Session> session = start_session(eval, command.group, words);
+  if (!session) return fail(session.error());
+  Result<LlamaContext> context = ready_context(command, session->model, options);
+  if (!context) return fail(context.error());
+  const Result<eval::BenchmarkCost> cost =
+      measure_answers(session->model, *context, texts, *candidates, options, session->run, make_control(session->run));
+  if (!cost) return ended(cost.error(), eval);
+  if (cost->prompt_tokens > 0 && !eval.json) {
+    note("computed {} of {} prompt tokens; prompts that begin alike share the rest\n", cost->computed_tokens,
+         cost->prompt_tokens);
+  }
+  if (cost->too_long > 0) say_too_long(cost->too_long);
+  return print_scores(eval, session->run.info(), records_of(session->run, cost->asked), options.lengths);
+}
+
+Result<eval::TokenCount> vocabulary_count(const EvalOptions& eval) {
+  LlamaModelOptions load = eval.load;
+  load.vocab_only = true;
+  Result<LlamaModel> model = LlamaModel::load(eval.model, load);
+  if (!model) return model.error();
+  auto kept = std::make_shared<LlamaModel>(*std::move(model));
+  return eval::TokenCount([kept, count = eval::token_counter(*kept)](std::string_view text) { return count(text); });
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//
+// Benchmarks on servers.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/eval/benchmark.h"
+#include "cli/terminal.h"
+#include "mrrope/served.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+// From the environment: arguments are shown to everyone on the machine, and recorded. Only from a variable that is ours
+// or that was named, so that the key of one service is not sent to another.
+Result<std::string> api_key_of(const BenchmarkCommand& command) {
+  const std::string& name = command.key_variable;
+  const char* key = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
+  if (key != nullptr) return std::string(key);
+  if (name == BenchmarkCommand().key_variable) return std::string();
+  // Not repeated: it may be the key itself
+  return usage("expected the name of an environment variable that is set, such as OPENAI_API_KEY", "--api-key-env");
+}
+
+}  // namespace
+
+int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, const eval::TaskTexts& texts,
+                   const eval::BenchmarkOptions& options, const std::vector<std::string>& words) {
+  if (command.served_model.empty())
+    return fail(usage("expected the name the servers serve the model under", "--model"));
+  if (!command.not_for_servers.empty()) {
+    return fail(usage("servers answer as they were started: leave it out; --label names their plan in the records",
+                      command.not_for_servers));
+  }
+  ServerOptions servers{.urls = command.endpoints,
+                        .model = command.served_model,
+                        .chat = command.chat,
+                        .concurrency = command.concurrency,
+                        .deadline_s = command.deadline};
+  const Result<std::string> key = api_key_of(command);
+  if (!key) return fail(key.error());
+  servers.api_key = *key;
+  // Asks nothing: a password in a URL is refused before the command is recorded
+  if (const auto error = run_requests(servers, 0, nullptr, nullptr)) return fail(*error);
+  if (const std::vector<std::string> urls = servers_without_encryption(servers); !key->empty() && !urls.empty()) {
+    note("warning: the API key goes to {} without encryption; anyone on the way can read it\n", fmt::join(urls, ", "));
+  }
+
+  eval::TokenCount count;
+  std::string counted;  // by what
+  if (!eval.model.empty()) {
+    Result<eval::TokenCount> vocabulary = vocabulary_count(eval);
+    if (!vocabulary) return fail(vocabulary.error());
+    count = *std::move(vocabulary);
+    counted = std::filesystem::path(eval.model).filename().string();
+  } else {
+    Result<eval::ServedCount> served = eval::count_on_servers(servers, cancel_on_signals());
+    if (!served) return ended(served.error(), eval);
+    if (!served->exact) {
+      note("the servers do not tokenise: lengths are estimated and checked by their usage figures\n");
+    }
+    count = served->count;
+    counted = served->exact ? "/tokenize" : "estimated";
+  }
+  eval::RunInfo info{.task = command.group,
+                     .model = command.served_model,
+                     .model_hash = eval::content_hash("served"),  // plans are served under names of their own
+                     .architecture = "",
+                     .engine = command.chat ? "/v1/chat/completions" : "/v1/completions"};
+  info.settings = {{"endpoint", info.engine}, {"tokens", counted}};
+  info.command = words;
+  Result<OpenRun> run = open_run(eval, std::move(info));
+  if (!run) return fail(run.error());
+  const Result<eval::ServedCost> cost =
+      measure_served(servers, command.label.empty() ? command.served_model : command.label, texts, count, options,
+                     run->folder, make_control(run->folder));
+  if (!cost) return ended(cost.error(), eval);
+  if (cost->too_long > 0) say_too_long(cost->too_long);
+  if (cost->over_budget > 0) {
+    note("{} of {} prompts were longer than asked, by the servers' count\n", cost->over_budget, cost->answered);
+  }
+  if (cost->answered == 0 && cost->first_failure && cost->first_failure->where == "--lengths") {
+    return fail(*cost->first_failure);
+  }
+  eval::RunInfo shown = run->folder.info();
+  shown.model = command.served_model;
+  const std::vector<eval::Record> records = records_of(run->folder, cost->asked);
+  // Where every request failed there is nothing to show, and the reason is not the lengths
+  const bool scores = !records.empty() || cost->failed == 0;
+  const int status = scores ? print_scores(eval, shown, records, options.lengths) : 1;
+  if (cost->failed == 0) return status;
+  return fail({ErrorCode::io,
+               fmt::format("{} samples have no answer; the same command asks again. The first: {}", cost->failed,
+                           to_string(*cost->first_failure)),
+               ""});
+}
+
+}  // namespace mrrope::cli

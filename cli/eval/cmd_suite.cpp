@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+//
+// mrrope eval suite: how far a model can be trusted, in the minutes one has.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/eval/benchmark.h"
+#include "cli/eval/session.h"
+#include "cli/input.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "mrrope/benchmarks.h"
+#include "mrrope/statistics.h"
+#include "mrrope/units.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+using base::Json;
+
+// One of each kind of RULER's tasks that a small model may solve, and that needs no file.
+constexpr std::string_view kSuiteTasks = "niah_single_1,niah_single_2,niah_multikey_1,niah_multivalue,vt";
+constexpr std::int64_t kFewestSamples = 4, kMostSamples = 100;
+
+struct SuiteCommand {
+  BenchmarkCommand benchmark;
+  double minutes = 10;
+  bool quick = false;  // says what is the default anyway
+};
+
+// From the trained length in doublings to the longest target.
+std::string lengths_for(std::int64_t trained, double factor) {
+  std::string text;
+  const auto target = static_cast<std::int64_t>(std::llround(factor * static_cast<double>(trained)));
+  for (std::int64_t length = trained; length < target; length *= 2) text += std::to_string(length) + ",";
+  return text + std::to_string(target);
+}
+
+// Seconds for one prompt of each length, found by running one.
+Result<double> seconds_per_round(const Session& session, LlamaContext& context, const eval::TaskTexts& texts,
+                                 eval::BenchmarkOptions options) {
+  options.tasks.resize(1);
+  options.samples = 1;
+  options.seed += 1;  // not one of the samples
+  options.share_prefixes = false;
+  const eval::Candidate plain{"none", 1, std::nullopt};
+  EvalOptions nowhere;
+  eval::RunInfo info = session.run.info();
+  Result<OpenRun> scratch = open_run(nowhere, std::move(info));
+  if (!scratch) return scratch.error();
+  const auto start = std::chrono::steady_clock::now();
+  const Result<eval::BenchmarkCost> cost =
+      measure_answers(session.model, context, texts, {&plain, 1}, options, scratch->folder);
+  if (!cost) return cost.error();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+int print_suite(const EvalOptions& options, const eval::RunInfo& info, std::span<const eval::Record> records,
+                std::span<const eval::Candidate> candidates, std::span<const std::int64_t> lengths) {
+  const std::vector<eval::ScoreRow> scores = score_table(records);
+  const std::vector<eval::MeanScoreRow> means = mean_scores(scores);
+  if (options.json) {
+    Json json{{"schema", "mrrope.eval/1"}, {"task", "suite"},        {"model", info.model},
+              {"results", Json::array()},  {"means", Json::array()}, {"effective", Json::array()}};
+    for (const eval::ScoreRow& r : scores) json["results"].push_back(score_json(r));
+    for (const eval::MeanScoreRow& r : means) {
+      json["means"].push_back(Json{{"method", r.method},
+                                   {"factor", r.factor},
+                                   {"length", r.length},
+                                   {"tasks", r.tasks},
+                                   {"score", r.score},
+                                   {"stderr", r.stderr_score}});
+    }
+    for (const eval::Candidate& c : candidates) {
+      const eval::EffectiveLength e = effective_length(means, c.method, c.factor);
+      json["effective"].push_back(
+          Json{{"method", c.method}, {"factor", c.factor}, {"length", e.length}, {"sure", e.sure}});
+    }
+    print("{}", base::write_json(json));
+    return 0;
+  }
+  std::vector<std::string> header = {"method", "S"};
+  for (const std::int64_t length : lengths) header.push_back(format_context(length));
+  header.emplace_back("good to");
+  header.emplace_back("surely to");
+  TextTable table(header, 1);
+  const auto shown = [](std::int64_t length) { return length > 0 ? format_context(length) : std::string("-"); };
+  for (const eval::Candidate& c : candidates) {
+    std::vector<std::string> cells = {c.method, fmt::format("{:g}", c.factor)};
+    for (const std::int64_t length : lengths) {
+      const auto row = std::find_if(means.begin(), means.end(), [&](const eval::MeanScoreRow& r) {
+        return r.method == c.method && r.factor == c.factor && r.length == length;
+      });
+      cells.push_back(row == means.end() ? "-"
+                                         : fmt::format("{:.0f} ± {:.0f}", 100 * row->score, 100 * row->stderr_score));
+    }
+    const eval::EffectiveLength e = effective_length(means, c.method, c.factor);
+    cells.push_back(shown(e.length));
+    cells.push_back(shown(e.sure));
+    table.add(cells);
+  }
+  std::size_t samples = 0;
+  for (const eval::ScoreRow& r : scores) samples = std::max(samples, r.samples);
+  print(
+      "{}Mean percent right ± standard error over {} tasks with up to {} samples each. Good to: the\n"
+      "longest length above RULER's 85.6 %; surely: with its 95 % lower bound\n",
+      table.text(), means.empty() ? 0 : means.front().tasks, samples);
+  print_next(options);
+  return 0;
+}
+
+int run_suite(const SuiteCommand& suite, const std::vector<std::string>& words) {
+  BenchmarkCommand command = suite.benchmark;
+  const Result<std::vector<eval::Candidate>> candidates = candidates_of(command.eval);
+  if (!candidates) return fail(candidates.error());
+  command.eval.settings["chat-template"] = command.chat_template;
+  Result<Session> session = start_session(command.eval, command.group, words);
+  if (!session) return fail(session.error());
+  double factor = 1;
+  for (const eval::Candidate& c : *candidates) factor = std::max(factor, c.factor);
+  if (command.lengths.empty()) command.lengths = lengths_for(session->run.info().context_trained, factor);
+
+  const Result<Prepared> prepared = prepare(command);
+  if (!prepared) return fail(prepared.error());
+  eval::BenchmarkOptions options = prepared->options;
+  Result<LlamaContext> context = ready_context(command, session->model, options);
+  if (!context) return fail(context.error());
+
+  const Result<double> round = seconds_per_round(*session, *context, prepared->texts, options);
+  if (!round) return fail(round.error());
+  const double per_sample = *round * static_cast<double>(options.tasks.size() * candidates->size());
+  const double affordable = 60 * suite.minutes / std::max(per_sample, 1e-3);
+  options.samples = std::clamp(static_cast<std::int64_t>(affordable), kFewestSamples, kMostSamples);
+  note("{} samples of {} tasks at {} lengths under {} methods: about {:.0f} minutes{}\n", options.samples,
+       options.tasks.size(), options.lengths.size(), candidates->size(),
+       std::ceil(static_cast<double>(options.samples) * per_sample / 60),
+       affordable < kFewestSamples ? "; fewer samples would say nothing" : "");
+  const Result<eval::BenchmarkCost> cost = measure_answers(session->model, *context, prepared->texts, *candidates,
+                                                           options, session->run, make_control(session->run));
+  if (!cost) return ended(cost.error(), command.eval);
+  return print_suite(command.eval, session->run.info(), records_of(session->run, cost->asked), *candidates,
+                     options.lengths);
+}
+
+}  // namespace
+
+void add_suite(CLI::App& program, Action& action, const std::vector<std::string>& words) {
+  auto suite = std::make_shared<SuiteCommand>();
+  BenchmarkCommand& b = suite->benchmark;
+  b.group = "ruler";
+  b.tasks = kSuiteTasks;
+  b.eval.methods = "none,yarn,mrrope-pro";
+  CLI::App* command = program.add_subcommand("suite",
+                                             "how far the model can be trusted, in the minutes you have\n"
+                                             "\n"
+                                             "  mrrope eval suite -m model.gguf --factor 4 --quick -o run\n");
+  command->add_option("-m,--model", b.eval.model, "a .gguf; it is not changed")->required()->type_name("FILE");
+  command->add_option("--factor", b.eval.factors, "how many times the trained length")->required()->type_name("S");
+  command->add_option("--methods", b.eval.methods, "default: none,yarn,mrrope-pro")->type_name("LIST");
+  command->add_flag("--quick", suite->quick, "ten minutes (the default)");
+  command->add_option("--minutes", suite->minutes, "as many samples as fit into this time (10)")
+      ->check(number_between(0.01, 100'000))
+      ->type_name("N");
+  command->add_option("--lengths", b.lengths, "default: doublings from the trained length on")->type_name("LIST");
+  command->add_option("-f,--haystack", b.eval.texts, "the haystack: files of prose (default: built in)")
+      ->type_name("TEXT");
+  command->add_option("-o,--output", b.eval.output, "a folder for the records")->type_name("FOLDER");
+  command->add_flag("--json", b.eval.json, "the results as JSON");
+  command->add_option("--chat-template", b.chat_template, "auto, none, or a name that llama.cpp knows")
+      ->type_name("NAME");
+  add_llama_options(*command, b.eval);
+  command->callback([suite, &action, words] { action = [suite, words] { return run_suite(*suite, words); }; });
+}
+
+}  // namespace mrrope::cli

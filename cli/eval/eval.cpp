@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "cli/eval/eval.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/eval/commit.h"
+#include "cli/eval/progress.h"
+#include "cli/input.h"
+#include "cli/terminal.h"
+#include "mrrope/version.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::atomic<bool> interrupted = false;  // NOLINT: a signal handler knows nothing else
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+extern "C" void on_interrupt(int /*signal*/) {
+  if (interrupted.exchange(true)) _exit(130);
+}
+
+std::string machine() {
+  std::ifstream cpu("/proc/cpuinfo");
+  for (std::string line; std::getline(cpu, line);) {
+    if (line.starts_with("model name")) {
+      return fmt::format("{}, {} processors", line.substr(std::min(line.size(), line.find(": ") + 2)),
+                         std::thread::hardware_concurrency());
+    }
+  }
+  return fmt::format("{} processors", std::thread::hardware_concurrency());
+}
+
+std::string now() {
+  const std::time_t time = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&time, &utc);
+  std::array<char, 32> text{};
+  (void)std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
+}
+
+}  // namespace
+
+void add_eval_options(CLI::App& command, EvalOptions& options) {
+  command.add_option("-m,--model", options.model, "a .gguf; it is not changed")->required()->type_name("FILE");
+  command.add_option("-f,--file", options.texts, "texts: files, or patterns in quotes ('texts/*')")
+      ->required()
+      ->type_name("TEXT");
+  add_plan_options(command, options, true);
+  add_output_options(command, options);
+  add_llama_options(command, options);
+}
+
+void add_plan_options(CLI::App& command, EvalOptions& options, bool factor_required) {
+  command
+      .add_option("--methods", options.methods,
+                  "see mrrope methods (default: none,linear,ntk,yarn,\nyarn-rotations,mrrope-uni,mrrope-pro)")
+      ->type_name("LIST");
+  command.add_option("--factor", options.factors, "how many times the trained length: 4, or several: 2,4")
+      ->required(factor_required)
+      ->type_name("S");
+}
+
+void add_output_options(CLI::App& command, EvalOptions& options) {
+  command
+      .add_option("-o,--output", options.output,
+                  "a folder for the records; run again to continue or to\nadd to it (default: nothing is kept)")
+      ->type_name("FOLDER");
+  command.add_flag("--json", options.json, "the results as JSON");
+}
+
+void add_llama_options(CLI::App& command, EvalOptions& options) {
+  const auto group = [](CLI::Option* option) { option->group("As in llama.cpp"); };
+  ContextOptions& c = options.context;
+  LlamaModelOptions& m = options.load;
+  group(command.add_option("-t,--threads", c.threads, "default: one per processor")->type_name("N"));
+  group(command.add_option("--ubatch-size", c.ubatch_size, "-ub: tokens computed at once (512)")->type_name("N"));
+  group(command.add_option("--flash-attn", c.flash_attn, "-fa: on, off, auto")->type_name("WHEN"));
+  group(command.add_option("--cache-type-k", c.cache_type_k, "-ctk: f32, f16, bf16, q8_0, …")->type_name("TYPE"));
+  group(command.add_option("--cache-type-v", c.cache_type_v, "-ctv: the same for values")->type_name("TYPE"));
+  group(command.add_option("--n-gpu-layers", m.n_gpu_layers, "-ngl: layers on the GPU (all)")->type_name("N"));
+  group(command.add_option("--rpc", m.rpc, "servers that share the layers: host:port,…")
+            ->delimiter(',')
+            ->type_name("LIST"));
+  group(command.add_option("--tensor-split", m.tensor_split, "-ts: shares of the devices")
+            ->delimiter(',')
+            ->type_name("LIST"));
+}
+
+Result<std::vector<std::int64_t>> parse_lengths(const std::string& text, const std::string& flag) {
+  std::vector<std::int64_t> lengths;
+  for (const std::string_view part : base::split(text, ',')) {
+    const Result<std::int64_t> length = part == "0" ? Result<std::int64_t>(0) : parse_context(part);
+    if (!length) return Error{ErrorCode::invalid_argument, to_string(length.error()), flag};
+    lengths.push_back(*length);
+  }
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+Result<std::vector<eval::Candidate>> candidates_of(const EvalOptions& options) {
+  const Result<ModelFile> file = read_model(options.model);
+  if (!file) return file.error();
+  const Result<RopeSpec> spec = rope_spec(*file);
+  if (!spec) return Error{spec.error().code, to_string(spec.error()), options.model};
+  const Result<std::vector<Method>> methods = parse_methods(
+      options.methods.empty() ? "none,linear,ntk,yarn,yarn-rotations,mrrope-uni,mrrope-pro" : options.methods);
+  if (!methods) return methods.error();
+  std::vector<eval::Candidate> candidates;
+  for (const std::string_view part : base::split(options.factors, ',')) {
+    const Result<double> factor = parse_number(part);
+    if (!factor || !(*factor >= 1 && *factor <= kMaxFactor)) {
+      return Error{ErrorCode::invalid_argument, fmt::format("expected a number of at least 1, found \"{}\"", part),
+                   "--factor"};
+    }
+    for (const Method& method : *methods) {
+      const bool plain = std::holds_alternative<None>(method.law) && spell(method) == "none";
+      const auto same = [&](const eval::Candidate& c) { return !c.plan && plain; };
+      if (std::any_of(candidates.begin(), candidates.end(), same)) continue;
+      if (plain) {
+        candidates.push_back({"none", 1, std::nullopt});
+        continue;
+      }
+      const auto target = static_cast<std::int64_t>(std::llround(*factor * static_cast<double>(spec->context_trained)));
+      Result<Plan> plan = make_plan(*spec, target, method);
+      if (!plan) return Error{plan.error().code, to_string(plan.error()), "--methods"};
+      candidates.push_back({spell(method), plan->factor, *std::move(plan)});
+    }
+  }
+  return candidates;
+}
+
+Result<OpenRun> open_run(const EvalOptions& options, eval::RunInfo info) {
+  info.version = *commit() == '\0' ? MRROPE_VERSION : fmt::format("{} ({})", MRROPE_VERSION, commit());
+  info.machine = machine();
+  info.started = now();
+  std::string folder = options.output;
+  std::shared_ptr<void> temporary;
+  if (folder.empty()) {
+    std::string name = (fs::temp_directory_path() / "mrrope-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) return Error{ErrorCode::io, "no temporary folder", name};
+    folder = name;
+    temporary = std::shared_ptr<void>(nullptr, [name](void*) {
+      std::error_code ignored;
+      fs::remove_all(name, ignored);
+    });
+  }
+  Result<eval::RunFolder> run = eval::RunFolder::open(folder, info);
+  if (!run) return run.error();
+  if (run->was_torn()) note("the last line of {}/records.jsonl was damaged; it is measured again\n", folder);
+  return OpenRun{*std::move(run), std::move(temporary)};
+}
+
+const std::atomic<bool>* cancel_on_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  (void)::sigaction(SIGINT, &action, nullptr);
+  (void)::sigaction(SIGTERM, &action, nullptr);
+  return &interrupted;
+}
+
+eval::Control make_control(const eval::RunFolder& run) {
+  eval::Control control{.progress = nullptr, .cancel = cancel_on_signals()};
+  if (!terminal().progress) return control;
+  const auto start = std::chrono::steady_clock::now();
+  control.progress = [start, &run, best = BestSoFar(), seen = std::size_t{0}](const eval::Progress& p) mutable {
+    for (; seen < run.records().size(); ++seen) best.add(run.records()[seen]);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    show_progress(p.tokens < p.tokens_total ? progress_line(p, seconds, best.text(), terminal().width) : "");
+  };
+  return control;
+}
+
+int ended(const Error& error, const EvalOptions& options) {
+  if (error.code != ErrorCode::cancelled) return fail(error);
+  show_progress("");
+  print_error("interrupted", options.output.empty() ? "with -o FOLDER what was measured would be kept"
+                                                    : "the same command goes on where it stopped");
+  return 130;
+}
+
+}  // namespace mrrope::cli

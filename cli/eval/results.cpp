@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/eval/eval.h"
+#include "cli/eval/session.h"
+#include "cli/run_charts.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "mrrope/mrrope.h"
+#include "mrrope/statistics.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+using base::Json;
+
+// The records of what was asked for now; a folder may hold more.
+std::vector<eval::Record> asked(const eval::RunFolder& run, std::span<const eval::Candidate> candidates) {
+  std::vector<eval::Record> records;
+  for (const eval::Candidate& c : candidates) {
+    for (const eval::Record& r : run.records()) {
+      if (r.method == c.method && r.factor == c.factor) records.push_back(r);
+    }
+  }
+  return records;
+}
+
+Json to_json(const eval::PplRow& row) {
+  Json json{{"method", row.method},       {"factor", row.factor},
+            {"length", row.length},       {"ppl", row.ppl},
+            {"stderr", row.stderr_ppl},   {"documents", row.documents},
+            {"predicted", row.predicted}, {"last_2k_ppl", row.last_ppl}};
+  if (row.kl >= 0) {
+    json["kl"] = row.kl;
+    json["kl_tokens"] = row.kl_tokens;
+  }
+  return json;
+}
+
+std::string short_ppl(double ppl) { return ppl < 1000 ? fmt::format("{:.3f}", ppl) : fmt::format("{:.0f}", ppl); }
+
+}  // namespace
+
+base::Json report_head(const eval::RunInfo& info) {
+  return Json{{"schema", "mrrope.eval/1"},     {"task", info.task},     {"model", info.model},
+              {"model_hash", info.model_hash}, {"engine", info.engine}, {"version", info.version},
+              {"results", Json::array()}};
+}
+
+void print_next(const EvalOptions& options) {
+  if (options.output.empty()) return;
+  print("next      mrrope compare {0}\n          mrrope report {0} -o page.html\n", base::shell_quoted(options.output));
+}
+
+int print_results(const EvalOptions& options, const eval::RunFolder& run, std::span<const eval::Candidate> candidates,
+                  std::span<const std::int64_t> lengths) {
+  const std::vector<eval::Record> records = asked(run, candidates);
+  std::vector<eval::PplRow> rows = ppl_table(records);
+  std::erase_if(rows, [&](const eval::PplRow& r) {
+    return std::find(lengths.begin(), lengths.end(), r.length) == lengths.end();
+  });
+  if (rows.empty()) {
+    return fail({ErrorCode::invalid_argument, "no text is as long as the shortest of them; nothing was measured",
+                 run.info().task == "gap" ? "--tokens" : "--lengths"});
+  }
+  if (options.json) {
+    Json json = report_head(run.info());
+    for (const eval::PplRow& row : rows) json["results"].push_back(to_json(row));
+    print("{}", base::write_json(json));
+    return 0;
+  }
+
+  const bool gap = run.info().task == "gap";
+  const bool kl = std::any_of(rows.begin(), rows.end(), [](const eval::PplRow& r) { return r.kl >= 0; });
+  std::vector<std::string> header = {"method", "S"};
+  for (const std::int64_t length : lengths) header.push_back((gap ? "+" : "") + format_context(length));
+  if (!gap) header.emplace_back("last 2k");
+  if (kl) header.emplace_back("KL short");
+  TextTable table(header, 1);
+  std::size_t documents = 0;
+  for (const eval::Candidate& c : candidates) {
+    std::vector<std::string> cells = {c.method, fmt::format("{:g}", c.factor)};
+    const eval::PplRow* last = nullptr;
+    for (const std::int64_t length : lengths) {
+      const auto row = std::find_if(rows.begin(), rows.end(), [&](const eval::PplRow& r) {
+        return r.method == c.method && r.factor == c.factor && r.length == length;
+      });
+      cells.push_back(row != rows.end() ? short_ppl(row->ppl) : "-");
+      if (row != rows.end()) last = &*row;
+    }
+    if (!gap) cells.push_back(last != nullptr ? short_ppl(last->last_ppl) : "-");
+    if (kl) cells.push_back(last != nullptr && last->kl >= 0 ? fmt::format("{:.4f}", last->kl) : "-");
+    if (last != nullptr) documents = std::max(documents, last->documents);
+    table.add(cells);
+  }
+  print("{}", table.text());
+  print("{} of {}, {} document{}\n",
+        gap ? "Perplexity of the last segment by distance" : "Perplexity of the first N tokens", run.info().model,
+        documents, documents == 1 ? "" : "s");
+  if (!gap) print("{}", loss_chart(records, run.info()));
+  print_next(options);
+  return 0;
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "cli/eval/session.h"
+
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "cli/input.h"
+#include "cli/terminal.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+// Content of all shards: what was measured, under any name.
+Result<std::string> hash_of(const GgufModel& model) {
+  std::string all;
+  for (const GgufFile& shard : model.shards) {
+    const Result<std::string> hash = eval::content_hash_of_file(shard.path);
+    if (!hash) return hash.error();
+    all += *hash;
+  }
+  return model.shards.size() == 1 ? all : eval::content_hash(all);
+}
+
+// Everything that changes a number by more than its rounding, which devices and threads do.
+std::map<std::string, std::string> settings_of(const ContextOptions& context) {
+  return {{"ubatch-size", std::to_string(context.ubatch_size)},
+          {"flash-attn", context.flash_attn},
+          {"cache-type-k", context.cache_type_k},
+          {"cache-type-v", context.cache_type_v}};
+}
+
+}  // namespace
+
+Result<Session> start_session(const EvalOptions& options, const std::string& task,
+                              const std::vector<std::string>& command) {
+  const Result<ModelFile> file = read_model(options.model);
+  if (!file) return file.error();
+  if (file->gguf() == nullptr) return Error{ErrorCode::unsupported, "llama.cpp runs GGUF files", options.model};
+  const Result<std::string> hash = hash_of(*file->gguf());
+  if (!hash) return hash.error();
+  Result<LlamaModel> model = LlamaModel::load(options.model, options.load);
+  if (!model) return model.error();
+  std::int64_t trained = model->n_ctx_train();
+  if (const Result<RopeSpec> spec = rope_spec(*file); spec && was_extended(*file)) {
+    note("{} was extended by mrrope: none is the file as it is, with its plan\n", options.model);
+    trained = spec->context_trained;  // its own keys speak of the extended length
+  }
+  eval::RunInfo info{.task = task,
+                     .model = std::filesystem::path(options.model).filename().string(),
+                     .model_hash = *hash,
+                     .architecture = model->architecture(),
+                     .context_trained = trained,
+                     .engine = "llama.cpp " + llama_version()};
+  info.settings = settings_of(options.context);
+  info.settings.insert(options.settings.begin(), options.settings.end());
+  info.command = command;
+  Result<OpenRun> run = open_run(options, std::move(info));
+  if (!run) return run.error();
+  return Session{*std::move(model), std::move(run->folder), std::move(run->temporary)};
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// In the place of everything that runs models, where llama.cpp was not found (cmake/llama.cmake): the commands are
+// there and say what is missing.
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/eval/benchmark.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+constexpr const char* kHint =
+    "tools/llama_cpp builds llama.cpp; then cmake --preset release && cmake --build --preset release";
+
+Error no_llama(const std::string& where) {
+  return {ErrorCode::unsupported, "this mrrope was built without llama.cpp and runs no models", where};
+}
+
+void add_missing(CLI::App& program, Action& action, const char* name, const char* summary) {
+  CLI::App* command =
+      program.add_subcommand(name, std::string(summary) + "\n\nNot in this mrrope: it was built without llama.cpp.\n");
+  command->allow_extras();
+  command->callback([&action] { action = [] { return fail(no_llama(""), kHint); }; });
+}
+
+}  // namespace
+
+void add_ppl(CLI::App& program, Action& action, const std::vector<std::string>& /*words*/) {
+  add_missing(program, action, "ppl", "perplexity at every length, one pass per method");
+}
+
+void add_gap(CLI::App& program, Action& action, const std::vector<std::string>& /*words*/) {
+  add_missing(program, action, "gap", "long distances without long texts");
+}
+
+void add_suite(CLI::App& program, Action& action, const std::vector<std::string>& /*words*/) {
+  add_missing(program, action, "suite", "how far the model can be trusted, in the minutes you have");
+}
+
+void add_attention(CLI::App& program, Action& action) {
+  add_missing(program, action, "analyze", "what the band adds to attention scores, by distance");
+}
+
+int run_in_process(EvalOptions /*eval*/, const BenchmarkCommand& /*command*/, const eval::TaskTexts& /*texts*/,
+                   eval::BenchmarkOptions /*options*/, const std::vector<std::string>& /*words*/) {
+  return fail(no_llama("-m"), "--endpoint asks servers; or: " + std::string(kHint));
+}
+
+Result<eval::TokenCount> vocabulary_count(const EvalOptions& /*eval*/) {
+  return Error{ErrorCode::unsupported,
+               "this mrrope was built without llama.cpp and reads no vocabularies; leave it out, the servers count",
+               "-m"};
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# mrrope_fmt: fmt's headers for everything of ours that formats, with their code compiled once.
+#
+# A fetched fmt is a static library that does so. Of an installed one we take the headers: its library is shared, and
+# whoever links mrrope would need it. src/base/fmt.cpp compiles what they leave open, of fmt 9; others are header-only.
+add_library(mrrope_fmt INTERFACE)
+get_target_property(fmt_imported fmt::fmt IMPORTED)
+set(mrrope_fmt_in_base OFF)
+if(NOT fmt_imported)
+  target_link_libraries(mrrope_fmt INTERFACE fmt::fmt)
+elseif(fmt_VERSION VERSION_LESS 10)
+  target_include_directories(mrrope_fmt SYSTEM INTERFACE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
+  set(mrrope_fmt_in_base ON)
+else()
+  target_link_libraries(mrrope_fmt INTERFACE fmt::fmt-header-only)
+endif()

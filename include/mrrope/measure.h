@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// What all measurements have in common, wherever the model runs: candidates, samples to ask for, progress.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mrrope/plan.h"
+#include "mrrope/tasks.h"
+
+namespace mrrope::eval {
+
+// A row of the table: a method at a factor. Without a plan the file as it is.
+struct Candidate {
+  std::string method;
+  double factor = 1;
+  std::optional<Plan> plan;
+};
+
+struct Progress {
+  std::size_t item = 0, items = 0;  // passes
+  std::int64_t tokens = 0, tokens_total = 0;
+  std::string what;  // "mrrope-pro x4, algebra.tex"
+};
+
+// For long work: progress is called several times a second at most; `cancel` ends it with ErrorCode::cancelled, what
+// was finished stays in the run.
+struct Control {
+  std::function<void(const Progress&)> progress = nullptr;
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+// What stands around a prompt: the model's chat template, cut where the prompt goes.
+struct PromptFrame {
+  std::string before;  // read with special tokens, as `after` is; the prompt between them without
+  std::string after;
+  std::string name = "none";  // for the record: "none", "file", "chatml"
+
+  bool operator==(const PromptFrame&) const = default;
+};
+
+struct BenchmarkOptions {
+  std::vector<const Task*> tasks;
+  std::vector<std::int64_t> lengths;  // tokens of prompt, template and answer together; ascending
+  std::int64_t samples = 20;          // per task and length; with `depths` per depth, too
+  int depths = 0;                     // needle depths in equal steps from start to end; 0: stratified over samples
+  std::uint64_t seed = 42;
+  PromptFrame frame = {};
+  std::int64_t shard = 0, shards = 1;  // only samples of this shard; plans of a sample stay together
+  // longbench2 in process: the likeliest of the letters after "The correct answer is (", as MrRoPE's authors do, in the
+  // place of a generated text. One pass, and every model answers.
+  bool letters = true;
+  bool share_prefixes = true;  // false computes every prompt from its start, for comparison
+};
+
+}  // namespace mrrope::eval

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "in_process/encoder.h"
+#include "in_process/passes.h"
+#include "in_process/reply_text.h"
+#include "in_process/shared_prefix.h"
+#include "measure/samples.h"
+#include "mrrope/scoring.h"
+
+namespace mrrope::eval {
+
+namespace {
+
+// Samples that stand in memory together: 128 MiB of tokens.
+constexpr std::int64_t kGroupTokens = std::int64_t{1} << 25;
+
+// " (" before the letter of an option, at most.
+constexpr std::int64_t kBracketTokens = 2;
+
+// A sample as the model reads it.
+struct Prompt {
+  SampleSlot slot;
+  std::vector<std::string> keys;  // of its records, by candidate; empty: that one is there
+  Sample sample;                  // its text is gone: tokens and hash are what is needed
+  Record record;
+  std::vector<Token> tokens;
+};
+
+// The answer ends where its first line does.
+class FirstLine {
+ public:
+  explicit FirstLine(const LlamaModel& model) : model_(model) {}
+  bool goes_on(Token token) {
+    const Result<std::string> piece = model_.detokenize({&token, 1});
+    if (!piece) return true;
+    const std::size_t first = begun_ ? 0 : piece->find_first_not_of(" \t\r\n");
+    if (first == std::string::npos) return true;
+    begun_ = true;
+    return piece->find('\n', first) == std::string::npos;
+  }
+
+ private:
+  const LlamaModel& model_;
+  bool begun_ = false;
+};
+
+// The letter of an option by what the model finds likely, written as an answer: " (B)". "A" and " A" are tokens that
+// say the same.
+std::string likeliest_option(const LlamaModel& model, std::span<const float> logits) {
+  std::vector<double> plain;
+  std::vector<double> spaced;
+  const auto logit = [&](const std::string& text) {
+    const std::optional<Token> token = token_after_bracket(model, text);
+    return token ? static_cast<double>(logits[static_cast<std::size_t>(*token)])
+                 : -std::numeric_limits<double>::infinity();
+  };
+  for (const char letter : {'A', 'B', 'C', 'D'}) {
+    plain.push_back(logit(std::string(1, letter)));
+    spaced.push_back(logit(std::string(" ") + letter));
+    if (spaced.back() == plain.back()) spaced.back() = -std::numeric_limits<double>::infinity();
+  }
+  const std::optional<char> best = likeliest_letter(plain, spaced);
+  return best ? fmt::format(" ({})", *best) : "";
+}
+
+class Benchmark {
+ public:
+  Benchmark(const LlamaModel& model, LlamaContext& context, const TaskTexts& texts,
+            std::span<const Candidate> candidates, const BenchmarkOptions& options, RunFolder& run,
+            const Control& control, Encoder encoder)
+      : model_(model),
+        context_(context),
+        texts_(texts),
+        candidates_(candidates),
+        options_(options),
+        run_(run),
+        encoder_(std::move(encoder)),
+        count_(token_counter(model)),
+        meter_(control, 0, 0) {
+    for (const Candidate& candidate : candidates) plans_.push_back(identity_of(candidate));
+  }
+
+  std::optional<Error> measure() {
+    for (const Task* task : options_.tasks) {
+      texts_hash_ = hash_of(*task, texts_);
+      const std::vector<SampleSlot> slots = slots_of(options_, *task, texts_.items.size());
+      for (std::size_t at = 0; at < slots.size();) {
+        std::int64_t tokens = 0;
+        std::size_t end = at;
+        while (end < slots.size() && (end == at || tokens + slots[end].request.length <= kGroupTokens)) {
+          tokens += slots[end++].request.length;
+        }
+        if (auto error = measure_group(std::span(slots).subspan(at, end - at))) return error;
+        at = end;
+      }
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] const BenchmarkCost& cost() const { return cost_; }
+
+ private:
+  // What the records of a sample are called, by candidate; empty where the run has it.
+  [[nodiscard]] std::vector<std::string> missing_keys(const SampleSlot& slot) {
+    std::vector<std::string> keys;
+    for (const std::string& plan : plans_) {
+      std::string key = answer_key(run_.info(), plan, texts_hash_, options_, slot);
+      cost_.asked.push_back(key);
+      keys.push_back(run_.find(key) == nullptr ? std::move(key) : "");
+    }
+    return keys;
+  }
+
+  [[nodiscard]] bool by_letter(const Task& task) const { return options_.letters && task.group == "longbench2"; }
+
+  Result<Prompt> make(const SampleSlot& slot) const {
+    Prompt prompt{.slot = slot, .keys = {}, .sample = {}, .record = {}, .tokens = {}};
+    prompt.slot.request.frame_tokens = encoder_.frame_tokens() + (by_letter(*slot.task) ? kBracketTokens : 0);
+    Result<Sample> sample = make_sample(*slot.task, texts_, prompt.slot.request, count_);
+    if (!sample) return sample.error();
+    Result<std::vector<Token>> tokens =
+        encoder_.encode(*sample, by_letter(*slot.task) ? sample->answer_prefix + " (" : sample->answer_prefix);
+    if (!tokens) return tokens.error();
+    prompt.tokens = *std::move(tokens);
+    prompt.record = record_of(*slot.task, *sample);
+    prompt.record.answer->prompt_tokens = std::ssize(prompt.tokens);
+    prompt.sample = *std::move(sample);
+    prompt.sample.prompt.clear();
+    prompt.sample.prompt.shrink_to_fit();
+    return prompt;
+  }
+
+  std::optional<Error> measure_group(std::span<const SampleSlot> slots) {
+    std::vector<Prompt> prompts;
+    std::vector<std::vector<Token>> tokens;
+    for (const SampleSlot& slot : slots) {
+      if (meter_.cancelled()) return cancelled_error();
+      std::vector<std::string> keys = missing_keys(slot);
+      if (std::all_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); })) continue;
+      Result<Prompt> prompt = make(slot);
+      if (!prompt) {
+        // An item is as long as it is: one that does not fit this length is left out, never cut
+        if (slot.task->needs != TaskNeeds::items || prompt.error().code != ErrorCode::unsupported)
+          return prompt.error();
+        ++cost_.too_long;
+        continue;
+      }
+      for (const std::string& key : keys) {
+        if (!key.empty()) meter_.expect(std::ssize(prompt->tokens));
+      }
+      prompt->keys = std::move(keys);
+      tokens.push_back(std::move(prompt->tokens));
+      prompts.push_back(*std::move(prompt));
+    }
+    const std::vector<std::size_t> order = sharing_order(tokens);
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      if (auto error = apply(context_, candidates_[c])) return error;
+      PrefixCache cache(model_, context_, options_.share_prefixes);
+      for (const std::size_t i : order) {
+        if (prompts[i].keys[c].empty()) continue;
+        if (meter_.cancelled()) return cancelled_error();
+        if (auto error = answer(candidates_[c], prompts[i], tokens[i], prompts[i].keys[c], cache)) return error;
+      }
+      cost_.computed_tokens += cache.computed();
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> answer(const Candidate& candidate, const Prompt& prompt, std::span<const Token> tokens,
+                              const std::string& record_key, PrefixCache& cache) {
+    const Task& task = *prompt.slot.task;
+    meter_.start(
+        fmt::format("{} x{:g}, {} at {}", candidate.method, candidate.factor, task.name, prompt.slot.request.length));
+    const auto start = std::chrono::steady_clock::now();
+    const auto step = [&](std::int64_t done) {
+      meter_.advance(done);
+      return !meter_.cancelled();
+    };
+    Reply reply;
+    std::string text;
+    if (by_letter(task)) {
+      const Result<std::vector<float>> logits = cache.logits(tokens, step);
+      if (!logits) return logits.error();
+      text = likeliest_option(model_, *logits);
+    } else {
+      FirstLine line(model_);
+      GenerateOptions generate{.max_tokens = prompt.sample.max_new_tokens};
+      if (task.stops_at_newline) generate.on_token = [&](Token token) { return line.goes_on(token); };
+      Result<Reply> said = cache.answer(tokens, generate, step);
+      if (!said) return said.error();
+      reply = *std::move(said);
+      Result<std::string> written = text_after(model_, tokens.back(), reply.tokens);
+      if (!written) return written.error();
+      text = *std::move(written);
+    }
+    Record record = prompt.record;
+    record.key = record_key;
+    record.method = candidate.method;
+    record.factor = candidate.factor;
+    record.answer->new_tokens = std::ssize(reply.tokens);
+    record.answer->finish = reply.cut ? "length" : "stop";
+    const Rotation rotation = reaching_rotation(context_);
+    record.answer->rotation = rotation_hash(rotation.inv_freq, rotation.attention_scale);
+    score_into(task, prompt.sample, std::move(text), record);
+    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    cost_.prompt_tokens += std::ssize(tokens);
+    return run_.append(record);
+  }
+
+  const LlamaModel& model_;
+  LlamaContext& context_;
+  const TaskTexts& texts_;
+  std::span<const Candidate> candidates_;
+  const BenchmarkOptions& options_;
+  RunFolder& run_;
+  Encoder encoder_;
+  TokenCount count_;
+  std::vector<std::string> plans_;  // what the candidates are, for keys
+  std::string texts_hash_;          // of the task at hand
+  Meter meter_;
+  BenchmarkCost cost_;
+};
+
+}  // namespace
+
+Result<BenchmarkCost> measure_answers(const LlamaModel& model, LlamaContext& context, const TaskTexts& texts,
+                                      std::span<const Candidate> candidates, const BenchmarkOptions& options,
+                                      RunFolder& run, const Control& control) {
+  Result<Encoder> encoder = Encoder::create(model, options.frame);
+  if (!encoder) return encoder.error();
+  Benchmark benchmark(model, context, texts, candidates, options, run, control, *std::move(encoder));
+  if (auto error = benchmark.measure()) return *error;
+  return benchmark.cost();
+}
+
+}  // namespace mrrope::eval

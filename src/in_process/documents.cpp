@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "base/file.h"
+#include "measure/text_files.h"
+#include "mrrope/perplexity.h"
+
+namespace mrrope::eval {
+
+namespace {
+
+// The whole of a text up to this many bytes per token wanted is enough; more is read only if it was not.
+constexpr std::int64_t kBytesPerToken = 8;
+// A cut may split a word: tokens this near to it are not used.
+constexpr std::size_t kNearCut = 32;
+
+Result<std::vector<Token>> first_tokens(const LlamaModel& model, const std::string& path, std::int64_t wanted) {
+  const Result<base::File> file = base::File::open(path, base::File::Access::read);
+  if (!file) return file.error();
+  std::string text;
+  for (std::int64_t bytes = kBytesPerToken * wanted + 4096;; bytes *= 4) {
+    const std::size_t have = text.size();
+    text.resize(static_cast<std::size_t>(bytes));
+    const Result<std::size_t> count = file->read_at(have, base::bytes_of(text).subspan(have));
+    if (!count) return count.error();
+    const bool all = have + *count < text.size();
+    text.resize(have + *count);
+    Result<std::vector<Token>> tokens = model.tokenize(text, {.add_special = false, .parse_special = false});
+    if (!tokens) return tokens.error();
+    if (model.adds_bos() && model.bos()) tokens->insert(tokens->begin(), *model.bos());
+    if (!all) tokens->resize(tokens->size() - std::min(kNearCut, tokens->size()));
+    if (all || static_cast<std::int64_t>(tokens->size()) >= wanted) {
+      tokens->resize(static_cast<std::size_t>(std::min<std::int64_t>(wanted, std::ssize(*tokens))));
+      return tokens;
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::vector<Document>> load_documents(const LlamaModel& model, std::span<const std::string> patterns,
+                                             std::int64_t tokens) {
+  const Result<std::vector<std::string>> files = files_of(patterns);
+  if (!files) return files.error();
+  std::vector<Document> documents;
+  for (const std::string& path : *files) {
+    Result<std::vector<Token>> first = first_tokens(model, path, tokens);
+    if (!first) return Error{first.error().code, first.error().message, path};
+    if (first->size() < 2) continue;
+    // Of the whole file, so that a text is the same one whatever length is asked for
+    const Result<std::string> hash = content_hash_of_file(path);
+    if (!hash) return hash.error();
+    documents.push_back({std::filesystem::path(path).filename().string(), *hash, *std::move(first)});
+  }
+  if (documents.empty()) return Error{ErrorCode::invalid_argument, "the files hold no text", files->front()};
+  return documents;
+}
+
+}  // namespace mrrope::eval

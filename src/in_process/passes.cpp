@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "in_process/passes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "mrrope/version.h"
+
+namespace mrrope::eval {
+
+namespace {
+
+// Two records are the same measurement if these agree.
+std::string record_key(const RunInfo& info, const Candidate& candidate, const Document& document, const Pass& pass) {
+  std::string text = fmt::format("{}\n{}\n{}\n{}\n{}", MRROPE_VERSION, info.task, info.model_hash, document.hash,
+                                 identity_of(candidate));
+  for (const auto& [flag, value] : info.settings) text += fmt::format("{}={}\n", flag, value);
+  for (const auto& [name, value] : pass.settings) text += fmt::format("{}={}\n", name, value);
+  return content_hash(text);
+}
+
+// A logit that is not a number means that the model broke down, most likely an overflow in float16.
+std::optional<Error> check_finite(const Record& record) {
+  for (const Record::Point& point : record.points) {
+    if (!std::isfinite(point.nll)) {
+      return Error{ErrorCode::unsupported,
+                   fmt::format("the model gives no probabilities under {} on {} (a logit is not a number); try "
+                               "--flash-attn off or --cache-type-k f32",
+                               record.method, record.document),
+                   ""};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string identity_of(const Candidate& candidate) {
+  if (!candidate.plan) return {};
+  Plan plan = *candidate.plan;
+  plan.source.clear();
+  plan.spec.name.clear();
+  return to_json(plan);
+}
+
+std::optional<Error> apply(LlamaContext& context, const Candidate& candidate) {
+  if (candidate.plan) return context.use(*candidate.plan);
+  context.use_file();
+  return std::nullopt;
+}
+
+Rotation reaching_rotation(const LlamaContext& context) {
+  const std::vector<Rotation> rotations = context.rotation();
+  const auto slowest = [](const Rotation& a, const Rotation& b) { return a.inv_freq.back() < b.inv_freq.back(); };
+  const auto found = std::min_element(rotations.begin(), rotations.end(), slowest);
+  return found != rotations.end() ? *found : Rotation{};
+}
+
+std::optional<Error> run_passes(LlamaContext& context, std::span<const Document> documents,
+                                std::span<const Candidate> candidates, const Pass& pass, RunFolder& run,
+                                const Control& control) {
+  std::int64_t total = 0;
+  for (const Document& document : documents) total += pass.tokens(document) * std::ssize(candidates);
+  Meter meter(control, documents.size() * candidates.size(), total);
+  for (const Document& document : documents) {
+    const std::int64_t tokens = pass.tokens(document);
+    for (const Candidate& candidate : candidates) {
+      Record record;
+      record.key = record_key(run.info(), candidate, document, pass);
+      if (tokens == 0 || run.find(record.key) != nullptr) {
+        meter.skip(tokens);
+        continue;
+      }
+      record.task = pass.task;
+      record.method = candidate.method;
+      record.factor = candidate.factor;
+      record.document = document.name;
+      record.document_hash = document.hash;
+      meter.start(fmt::format("{} x{:g}, {}", candidate.method, candidate.factor, document.name));
+      if (auto error = apply(context, candidate)) return error;
+      const auto start = std::chrono::steady_clock::now();
+      if (auto error = pass.run(document, meter, record)) return error;
+      record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      Rotation rotation = reaching_rotation(context);
+      record.inv_freq = std::move(rotation.inv_freq);
+      record.attention_scale = rotation.attention_scale;
+      if (auto broken = check_finite(record)) return broken;
+      if (auto failed = run.append(record)) return failed;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace mrrope::eval

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "in_process/shared_prefix.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+#include "in_process/passes.h"
+
+namespace mrrope::eval {
+
+namespace {
+
+// llama.cpp attends with another kernel, of other roundings, if fewer queries than this are computed at once.
+constexpr std::size_t kFewest = 64;
+
+}  // namespace
+
+std::vector<std::size_t> sharing_order(std::span<const std::vector<Token>> prompts) {
+  std::vector<std::size_t> order(prompts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return prompts[a] < prompts[b]; });
+  return order;
+}
+
+PrefixCache::PrefixCache(const LlamaModel& model, LlamaContext& context, bool share)
+    : context_(context), ubatch_(context.ubatch_size()), share_(share && model.can_truncate()) {}
+
+// Steps end at multiples of a ubatch whatever was cached before, so a token is computed by the same kernels with and
+// without sharing, and answers are the same to the bit.
+void PrefixCache::keep_common(std::span<const Token> tokens) {
+  std::size_t common = 0;
+  if (share_ && context_.n_cached() >= cached_.size()) {
+    const auto differ = std::mismatch(cached_.begin(), cached_.end(), tokens.begin(), tokens.end());
+    common = static_cast<std::size_t>(differ.first - cached_.begin());
+    common = std::min(common, tokens.size() - 1);  // the last token is computed for its logits
+    const std::size_t step_end = std::min((common / ubatch_ + 1) * ubatch_, tokens.size());
+    const std::size_t step_begin = common / ubatch_ * ubatch_;
+    if (step_end - common < kFewest) common = std::max(step_begin, step_end - std::min(kFewest, step_end));
+  }
+  cached_.resize(common);
+  // A sliding window may have moved on: from the start, then
+  if (common == 0 || context_.truncate(common)) {
+    cached_.clear();
+    context_.clear();
+  }
+}
+
+Result<std::size_t> PrefixCache::begin(std::span<const Token> tokens, const std::function<bool(std::int64_t)>& step) {
+  assert(!tokens.empty());
+  keep_common(tokens);
+  std::size_t at = cached_.size();
+  cached_.clear();  // until all went well
+  computed_ += std::ssize(tokens) - static_cast<std::int64_t>(at);
+  if (!step(static_cast<std::int64_t>(at))) return cancelled_error();
+  for (std::size_t end = (at / ubatch_ + 1) * ubatch_; end < tokens.size(); end += ubatch_) {
+    if (auto error = context_.decode(tokens.subspan(at, end - at), {.logits_from = end - at})) return *error;
+    if (!step(static_cast<std::int64_t>(end - at))) return cancelled_error();
+    at = end;
+  }
+  return at;
+}
+
+std::optional<Error> PrefixCache::end(std::span<const Token> tokens, std::size_t at,
+                                      const std::function<bool(std::int64_t)>& step) {
+  if (!step(std::ssize(tokens) - static_cast<std::int64_t>(at))) return cancelled_error();
+  cached_.assign(tokens.begin(), tokens.end());
+  return std::nullopt;
+}
+
+Result<Reply> PrefixCache::answer(std::span<const Token> tokens, const GenerateOptions& options,
+                                  const std::function<bool(std::int64_t)>& step) {
+  const Result<std::size_t> at = begin(tokens, step);
+  if (!at) return at.error();
+  Result<std::vector<Token>> reply = context_.generate_greedy(tokens.subspan(*at), options);
+  if (!reply) return reply.error();
+  if (auto cancelled = end(tokens, *at, step)) return *cancelled;
+  return Reply{*reply, std::ssize(*reply) >= options.max_tokens};
+}
+
+Result<std::vector<float>> PrefixCache::logits(std::span<const Token> tokens,
+                                               const std::function<bool(std::int64_t)>& step) {
+  const Result<std::size_t> at = begin(tokens, step);
+  if (!at) return at.error();
+  std::vector<float> out;
+  auto error = context_.decode(tokens.subspan(*at), {},
+                               [&](std::size_t, std::span<const float> row) { out.assign(row.begin(), row.end()); });
+  if (error) return *error;
+  if (auto cancelled = end(tokens, *at, step)) return *cancelled;
+  return out;
+}
+
+}  // namespace mrrope::eval

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+//
+// A context of llama.cpp: its options, its cache, and the plan it rotates by.
+#include <fmt/format.h>
+#include <ggml-backend.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "llama/context_impl.h"
+#include "llama/log.h"
+#include "nodes/plan_fit.h"
+
+namespace mrrope {
+
+namespace {
+
+using llama::InjectedTable;
+using llama::LogScope;
+using nodes::NodeRotation;
+
+// ---- Options --------------------------------------------------------------------------------------------------------
+
+Error bad_option(const char* flag, std::string message) {
+  return {ErrorCode::invalid_argument, std::move(message), flag};
+}
+
+// Those llama.cpp's command line takes (common/arg.cpp).
+std::optional<ggml_type> cache_type(const std::string& name) {
+  for (const ggml_type type : {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0,
+                               GGML_TYPE_Q4_1, GGML_TYPE_IQ4_NL, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1}) {
+    if (name == ggml_type_name(type)) return type;
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> set_cache(const ContextOptions& options, llama_context_params& params) {
+  constexpr const char* kTypes = "expected f32, f16, bf16, q8_0, q4_0, q4_1, iq4_nl, q5_0 or q5_1, found \"{}\"";
+  const std::optional<ggml_type> k = cache_type(options.cache_type_k), v = cache_type(options.cache_type_v);
+  if (!k) return bad_option("--cache-type-k", fmt::format(fmt::runtime(kTypes), options.cache_type_k));
+  if (!v) return bad_option("--cache-type-v", fmt::format(fmt::runtime(kTypes), options.cache_type_v));
+  params.type_k = *k;
+  params.type_v = *v;
+  if (options.flash_attn == "on") {
+    params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  } else if (options.flash_attn == "off") {
+    params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  } else if (options.flash_attn == "auto") {
+    params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_AUTO;
+  } else {
+    return bad_option("--flash-attn", fmt::format("expected on, off or auto, found \"{}\"", options.flash_attn));
+  }
+  params.offload_kqv = options.kv_offload;
+  params.swa_full = options.swa_full;
+  return std::nullopt;
+}
+
+std::optional<Error> set_sizes(const ContextOptions& options, llama_context_params& params) {
+  constexpr int kMaxThreads = 512;  // GGML_MAX_N_THREADS
+  constexpr int kMaxUbatch = 1 << 16;
+  if (options.ctx_size < 0 || options.ctx_size > kMaxPosition) {
+    return bad_option("--ctx-size", fmt::format("expected 0 to {}, found {}", kMaxPosition, options.ctx_size));
+  }
+  if (options.ubatch_size < 1 || options.ubatch_size > kMaxUbatch) {
+    return bad_option("--ubatch-size", fmt::format("expected 1 to {}, found {}", kMaxUbatch, options.ubatch_size));
+  }
+  for (const auto& [flag, count] :
+       {std::pair("--threads", options.threads), {"--threads-batch", options.threads_batch}}) {
+    if (count < 0 || count > kMaxThreads) {
+      return bad_option(flag, fmt::format("expected 0 to {}, found {}", kMaxThreads, count));
+    }
+  }
+  params.n_ctx = static_cast<std::uint32_t>(options.ctx_size);
+  // One batch is one ubatch: a graph is over when llama_decode returns.
+  params.n_batch = params.n_ubatch = static_cast<std::uint32_t>(options.ubatch_size);
+  const int all = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+  params.n_threads = options.threads > 0 ? options.threads : all;
+  params.n_threads_batch = options.threads_batch > 0 ? options.threads_batch : params.n_threads;
+  return std::nullopt;
+}
+
+// ---- A plan and the model it is for ---------------------------------------------------------------------------------
+
+std::optional<Error> check_fit(const Plan& plan, const std::vector<nodes::NodeRotation>& nodes, int n_layer) {
+  if (plan.groups.size() != plan.spec.groups.size()) {
+    return Error{ErrorCode::inconsistent, "expected a table for each group of the spec", "groups"};
+  }
+  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
+    const LayerGroup& group = plan.spec.groups[g];
+    if (2 * plan.groups[g].pair_factors.size() != static_cast<std::size_t>(group.rotary_dim)) {
+      return Error{ErrorCode::inconsistent, "expected a factor for each pair",
+                   fmt::format("groups[{}].pair_factors", g)};
+    }
+    for (const int layer : group.layers) {
+      if (layer < 0 || layer >= n_layer) {
+        return nodes::other_model(fmt::format("it names layer {}, the model has {}", layer, n_layer),
+                                  fmt::format("spec.groups[{}].layers", g));
+      }
+    }
+  }
+  for (const nodes::NodeRotation& node : nodes) {
+    if (node.layer < 0 || node.layer >= n_layer) {
+      return Error{ErrorCode::unsupported, "the graph does not tell which layer a rotation belongs to", ""};
+    }
+    if (std::optional<Error> error = nodes::misfit(plan, {node.layer, node.dims, node.base})) return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// ---- Context --------------------------------------------------------------------------------------------------------
+
+Result<LlamaContext> LlamaContext::create(const LlamaModel& model, const ContextOptions& options) {
+  const llama_model* weights = model.impl_->model.get();
+  if (llama_model_has_encoder(weights) || !llama_model_has_decoder(weights) || llama_model_is_diffusion(weights)) {
+    return Error{ErrorCode::unsupported, "the model does not continue a text token by token", model.architecture()};
+  }
+  if (model.impl_->vocab_only) return Error{ErrorCode::invalid_argument, "the model has no weights", "vocab_only"};
+  llama_context_params params = llama_context_default_params();
+  if (std::optional<Error> error = set_cache(options, params)) return *std::move(error);
+  if (std::optional<Error> error = set_sizes(options, params)) return *std::move(error);
+
+  auto impl = std::make_unique<Impl>(model.impl_, options);
+  params.cb_eval = llama::Rotations::on_node;
+  params.cb_eval_user_data = &impl->rotations;
+  params.abort_callback = [](void* flag) {
+    return static_cast<std::atomic<bool>*>(flag)->load(std::memory_order_relaxed);
+  };
+  params.abort_callback_data = &impl->cancel;
+  params.no_perf = true;
+
+  const LogScope log;
+  impl->context.reset(llama_init_from_model(model.impl_->model.get(), params));
+  if (!impl->context) return Error{ErrorCode::io, "llama.cpp makes no context of these options" + log.tail(), ""};
+  if (impl->memory() == nullptr) {
+    return Error{ErrorCode::unsupported, "the model keeps no cache of a text", model.architecture()};
+  }
+  impl->batch.resize(std::min(llama_n_batch(impl->context.get()), llama_n_ubatch(impl->context.get())));
+  return LlamaContext(std::move(impl));
+}
+
+LlamaContext::LlamaContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LlamaContext::LlamaContext(LlamaContext&&) noexcept = default;
+LlamaContext& LlamaContext::operator=(LlamaContext&&) noexcept = default;
+LlamaContext::~LlamaContext() = default;
+
+const ContextOptions& LlamaContext::options() const noexcept { return impl_->given; }
+
+std::optional<Error> LlamaContext::use(const Plan& plan) {
+  if (std::optional<Error> error = impl_->look_at_file()) return error;
+  const int n_layer = llama_model_n_layer(impl_->model->model.get());
+  if (std::optional<Error> error = check_fit(plan, impl_->of_file, n_layer)) return error;
+
+  std::vector<InjectedTable> tables;
+  for (const GroupPlan& group : plan.groups) {
+    InjectedTable table;
+    for (const double factor : group.pair_factors) table.factors.push_back(static_cast<float>(factor));
+    table.magnitude = static_cast<float>(group.attention_scale);
+    tables.push_back(std::move(table));
+  }
+  std::vector<int> table_of_layer;
+  table_of_layer.reserve(static_cast<std::size_t>(n_layer));
+  for (int layer = 0; layer < n_layer; ++layer) {
+    table_of_layer.push_back(nodes::extended_group_of(plan.spec, layer));
+  }
+  impl_->rotations.inject(std::move(tables), std::move(table_of_layer));
+  impl_->start_over();
+  return std::nullopt;
+}
+
+void LlamaContext::use_file() {
+  impl_->rotations.inject({}, {});
+  impl_->start_over();
+}
+
+std::optional<Error> LlamaContext::truncate(std::size_t n) { return impl_->truncate(n); }
+void LlamaContext::clear() { impl_->clear(); }
+void LlamaContext::request_cancel() noexcept { impl_->cancel.store(true, std::memory_order_relaxed); }
+std::size_t LlamaContext::n_cached() const { return impl_->positions.size(); }
+std::size_t LlamaContext::ubatch_size() const { return impl_->ubatch(); }
+std::size_t LlamaContext::ctx_size() const { return llama_n_ctx_seq(impl_->context.get()); }
+std::vector<Rotation> LlamaContext::rotation() const { return nodes::group_by_table(impl_->rotations.seen()); }
+
+// ---- Cache ----------------------------------------------------------------------------------------------------------
+
+// Zeroes the cache too: masked keys and values still take part in products, and those of another plan may be NaN.
+void LlamaContext::Impl::start_over() {
+  const LogScope log;
+  llama_memory_clear(memory(), true);
+  positions.clear();
+  rotations.forget();
+}
+
+void LlamaContext::Impl::clear() {
+  const LogScope log;
+  llama_memory_clear(memory(), false);
+  positions.clear();
+}
+
+std::optional<Error> LlamaContext::Impl::drop_from(std::size_t n) {
+  const LogScope log;
+  // The next token looks back over a whole window, and sliding caches keep little more.
+  const int window = llama_model_n_swa(model->model.get());
+  const std::int64_t oldest_needed = std::max<std::int64_t>(static_cast<std::int64_t>(n) - window + 1, 0);
+  if (window > 0 && llama_memory_seq_pos_min(memory(), 0) > oldest_needed) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("sliding layers have forgotten what token {} would attend to; use swa_full", n), ""};
+  }
+  if (!llama_memory_seq_rm(memory(), 0, static_cast<llama_pos>(n), -1)) {
+    return Error{ErrorCode::unsupported, "part of the model is recurrent, and its state cannot go back", ""};
+  }
+  positions.resize(std::min(n, positions.size()));
+  return std::nullopt;
+}
+
+std::optional<Error> LlamaContext::Impl::truncate(std::size_t n) {
+  assert(n <= positions.size());
+  if (n == positions.size()) return std::nullopt;
+  if (n > 0) return drop_from(n);
+  clear();
+  return std::nullopt;
+}
+
+void LlamaContext::Impl::roll_back(std::size_t n) {
+  if (n == 0 || drop_from(n)) clear();
+}
+
+// Nothing was injected before the first look, so whatever was decoded shows what the file wants.
+std::optional<Error> LlamaContext::Impl::look_at_file() {
+  if (!of_file.empty()) return std::nullopt;
+  if (rotations.seen().empty() && positions.empty()) {
+    const Token any = 0;
+    const std::int32_t first = 0;
+    std::optional<Error> error = decode_chunk({&any, 1}, {&first, 1}, 1);
+    clear();
+    if (error) return error;
+  }
+  of_file = rotations.seen();
+  if (of_file.empty()) return Error{ErrorCode::unsupported, "no layer of the model rotates", ""};
+  return std::nullopt;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "measure/samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "mrrope/version.h"
+
+namespace mrrope::eval {
+
+namespace {
+
+// Where the samples of a task and length begin; others begin elsewhere, so that few samples fill all shards.
+std::int64_t first_shard(const Task& task, std::int64_t length, std::int64_t shards) {
+  auto place = static_cast<std::uint64_t>(length);
+  for (const char c : task.name) place = place * 31 + static_cast<unsigned char>(c);
+  return static_cast<std::int64_t>(place % static_cast<std::uint64_t>(shards));
+}
+
+}  // namespace
+
+// What a sample is and whose does not depend on how many are asked for: more of them take up what is there.
+std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& task, std::size_t items) {
+  const std::int64_t samples =
+      task.needs == TaskNeeds::items ? std::min(options.samples, static_cast<std::int64_t>(items)) : options.samples;
+  std::vector<SampleSlot> slots;
+  const int depths = std::max(options.depths, 1);
+  for (const std::int64_t length : options.lengths) {
+    const std::int64_t first = first_shard(task, length, options.shards);
+    for (int d = 0; d < depths; ++d) {
+      for (std::int64_t i = 0; i < samples; ++i) {
+        const std::int64_t index = i * depths + d;
+        if ((first + index) % options.shards != options.shard) continue;
+        SampleSlot slot{&task, {.length = length, .seed = options.seed, .index = index}};
+        if (options.depths > 0) slot.request.depth = depths > 1 ? static_cast<double>(d) / (depths - 1) : 0.5;
+        slots.push_back(slot);
+      }
+    }
+  }
+  return slots;
+}
+
+std::string answer_key(const RunInfo& info, const std::string& candidate_text, const std::string& texts_hash,
+                       const BenchmarkOptions& options, const SampleSlot& slot) {
+  std::string text = fmt::format(
+      "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{} {} {} {}\n", MRROPE_VERSION, info.task, info.model_hash, candidate_text,
+      texts_hash, options.frame.before, options.frame.after + (options.letters ? "letters" : ""), slot.task->name,
+      slot.request.length, slot.request.seed, slot.request.index, slot.request.depth.value_or(-1));
+  for (const auto& [flag, value] : info.settings) text += fmt::format("{}={}\n", flag, value);
+  return content_hash(text);
+}
+
+std::string hash_of(const Task& task, const TaskTexts& texts) {
+  std::string all;
+  const auto add = [&all](std::string_view text) { all += content_hash(text); };
+  const auto add_list = [&](const std::vector<std::string>& list) {
+    for (const std::string& text : list) add(text);
+    all += fmt::format("{}\n", list.size());
+  };
+  if (task.name == "cwe") add_list(texts.words);
+  if (task.needs == TaskNeeds::haystack) add(texts.haystack);
+  if (task.needs == TaskNeeds::questions) {
+    add_list(texts.documents);
+    for (const Question& q : texts.questions) {
+      add(q.question);
+      add_list(q.answers);
+      all += fmt::format("{} {}\n", fmt::join(q.documents, ","), q.gold);
+    }
+  }
+  if (task.needs == TaskNeeds::items) {
+    for (const Item& item : texts.items) {
+      add(item.context);
+      add(item.question);
+      add_list(item.options);
+      add_list(item.answers);
+    }
+  }
+  return content_hash(all);
+}
+
+Record record_of(const Task& task, const Sample& sample) {
+  Record record;
+  record.task = task.name;
+  record.document = fmt::format("seed {}, sample {}", sample.request.seed, sample.request.index);
+  record.document_hash = content_hash(sample.prompt + sample.answer_prefix);
+  Record::Answer answer;
+  answer.length = sample.request.length;
+  answer.index = sample.request.index;
+  answer.depth = sample.depth;
+  answer.asked_depth = sample.request.depth.value_or(-1);
+  answer.references = sample.references;
+  record.answer = std::move(answer);
+  return record;
+}
+
+void score_into(const Task& task, const Sample& sample, std::string text, Record& record) {
+  record.answer->score = score_answer(task, sample, text);
+  record.answer->others = other_scores(task, sample, text);
+  record.answer->text = std::move(text);
+}
+
+}  // namespace mrrope::eval

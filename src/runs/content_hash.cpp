@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "base/file.h"
+#include "mrrope/records.h"
+
+namespace mrrope::eval {
+
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kWhole = 1024 * kMiB;
+constexpr std::uint64_t kEnds = 64 * kMiB;
+constexpr std::uint64_t kPieces = 64;
+
+std::string hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
+
+}  // namespace
+
+std::string content_hash(std::string_view bytes) { return hex(XXH3_128bits(bytes.data(), bytes.size())); }
+
+std::string rotation_hash(std::span<const double> inv_freq, double attention_scale) {
+  std::vector<double> table(inv_freq.begin(), inv_freq.end());
+  table.push_back(attention_scale);
+  return fmt::format("{:016x}", XXH3_64bits(table.data(), table.size() * sizeof(double)));
+}
+
+Result<std::string> content_hash_of_file(const std::string& path) {
+  const Result<base::File> file = base::File::open(path, base::File::Access::read);
+  if (!file) return file.error();
+  const Result<std::uint64_t> size = file->size();
+  if (!size) return size.error();
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
+  XXH3_128bits_reset(state.get());
+  XXH3_128bits_update(state.get(), &*size, sizeof *size);
+  std::vector<std::byte> buffer(4 * kMiB);
+  const auto take = [&](std::uint64_t from, std::uint64_t count) -> std::optional<Error> {
+    for (std::uint64_t done = 0; done < count;) {
+      const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), count - done));
+      if (auto error = file->read_all_at(from + done, std::span(buffer).first(part))) return error;
+      XXH3_128bits_update(state.get(), buffer.data(), part);
+      done += part;
+    }
+    return std::nullopt;
+  };
+  std::optional<Error> error;
+  if (*size <= kWhole) {
+    error = take(0, *size);
+  } else {
+    error = take(0, kEnds);
+    const std::uint64_t middle = *size - 2 * kEnds;
+    for (std::uint64_t i = 0; i < kPieces && !error; ++i) error = take(kEnds + middle / kPieces * i, kMiB);
+    if (!error) error = take(*size - kEnds, kEnds);
+  }
+  if (error) return *error;
+  return hex(XXH3_128bits_digest(state.get()));
+}
+
+}  // namespace mrrope::eval

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#define XXH_INLINE_ALL
+#include "mrrope/merge.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/file.h"
+#include "mrrope/records.h"
+#include "runs/line_writer.h"
+#include "runs/run_files.h"
+
+namespace mrrope::eval {
+
+namespace {
+
+// 128 bits in the place of a key of any length: two of 10^9 keys are mistaken for each other once in 10^20 merges.
+struct Key {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  bool operator==(const Key&) const = default;
+};
+struct HashOfKey {
+  std::size_t operator()(const Key& key) const noexcept { return static_cast<std::size_t>(key.low); }
+};
+
+Key key_of(const Record& record) {
+  const XXH128_hash_t hash = XXH3_128bits(record.key.data(), record.key.size());
+  return {hash.high64, hash.low64};
+}
+
+// What two measurements of one thing should agree in: the score, or the sums at every length.
+std::uint64_t result_of(const Record& record) {
+  if (record.answer) return XXH3_64bits(&record.answer->score, sizeof(double));
+  std::vector<double> numbers;
+  for (const Record::Point& p : record.points) {
+    numbers.insert(numbers.end(), {static_cast<double>(p.length), static_cast<double>(p.predicted), p.nll});
+  }
+  return XXH3_64bits(numbers.data(), numbers.size() * sizeof(double));
+}
+
+// A folder beside `target` that takes its name when it is complete; removed if it never is.
+class PendingFolder {
+ public:
+  static Result<PendingFolder> create(const std::string& target) {
+    if (base::identity_of(target)) {
+      return Error{ErrorCode::invalid_argument, "exists already; take another name, or remove it", target};
+    }
+    std::string name = target + ".XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) return base::os_error("make the folder", target, errno);
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    (void)::chmod(name.c_str(), 0777 & ~mask);
+    return PendingFolder(std::move(name), target);
+  }
+
+  PendingFolder(PendingFolder&& other) noexcept
+      : path_(std::exchange(other.path_, {})), target_(std::move(other.target_)) {}
+  PendingFolder& operator=(PendingFolder&&) = delete;
+  PendingFolder(const PendingFolder&) = delete;
+  PendingFolder& operator=(const PendingFolder&) = delete;
+  ~PendingFolder() {
+    if (path_.empty()) return;
+    ::unlink(file("run.json").c_str());
+    ::unlink(file("records.jsonl").c_str());
+    ::rmdir(path_.c_str());
+  }
+
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+  [[nodiscard]] std::optional<Error> commit() {
+    // Without the flag: a file system that does not know it. rename(2) itself never replaces a folder with files in it.
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0 &&
+        (errno != EINVAL || std::rename(path_.c_str(), target_.c_str()) != 0)) {
+      return base::os_error("name the finished folder", target_, errno);
+    }
+    path_.clear();
+    return base::sync_folder_of(target_);
+  }
+
+ private:
+  PendingFolder(std::string path, std::string target) : path_(std::move(path)), target_(std::move(target)) {}
+  std::string path_;
+  std::string target_;
+};
+
+// That of the first, and the settings that only later ones have.
+Result<RunInfo> common_info(const std::vector<std::string>& inputs) {
+  std::optional<RunInfo> common;
+  for (const std::string& input : inputs) {
+    const Result<RunInfo> info = read_run_info(input);
+    if (!info) return info.error();
+    if (!base::identity_of(input + "/records.jsonl")) {
+      return Error{ErrorCode::io, "its records are missing", input + "/records.jsonl"};
+    }
+    if (!common) common = *info;
+    if (info->task != common->task || info->model_hash != common->model_hash) {
+      return Error{ErrorCode::inconsistent,
+                   fmt::format("holds {} of {} ({}), but {} holds {} of {} ({})", info->task, info->model,
+                               info->model_hash, inputs.front(), common->task, common->model, common->model_hash),
+                   input};
+    }
+    if (const std::string setting = different_setting(*info, *common); !setting.empty()) {
+      return Error{ErrorCode::inconsistent,
+                   fmt::format("was measured with {} as {}; these are not one run", setting, inputs.front()), input};
+    }
+    common->settings.insert(info->settings.begin(), info->settings.end());
+  }
+  return *common;
+}
+
+}  // namespace
+
+Result<Merged> merge_runs(const std::vector<std::string>& inputs, const std::string& output) {
+  if (inputs.empty()) return Error{ErrorCode::invalid_argument, "there is nothing to merge", ""};
+  const Result<RunInfo> info = common_info(inputs);
+  if (!info) return info.error();
+  const std::size_t last = output.find_last_not_of('/');
+  if (last == std::string::npos) return Error{ErrorCode::invalid_argument, "expected the name of a new folder", output};
+  Result<PendingFolder> folder = PendingFolder::create(output.substr(0, last + 1));
+  if (!folder) return folder.error();
+  if (auto error = base::write_file(folder->file("run.json"), to_json(*info), false)) return *error;
+  Result<base::PendingFile> records = base::PendingFile::create(folder->file("records.jsonl"), false);
+  if (!records) return records.error();
+
+  Merged merged;
+  LineWriter writer(records->file());
+  std::unordered_map<Key, std::uint64_t, HashOfKey> results;
+  const auto take = [&](const Record& record, std::string_view line) -> std::optional<Error> {
+    const std::uint64_t result = result_of(record);
+    const auto [first, added] = results.emplace(key_of(record), result);
+    if (added) {
+      ++merged.records;
+      return writer.line(line);
+    }
+    ++merged.repeated;
+    if (first->second != result) ++merged.contradictions;
+    return std::nullopt;
+  };
+  for (const std::string& input : inputs) {
+    const Result<RecordsEnd> end = read_records(input, take);
+    if (!end) return end.error();
+    if (end->torn) merged.torn.push_back(input);
+  }
+  if (auto error = writer.flush()) return *error;
+  if (auto error = records->commit()) return *error;
+  if (auto error = folder->commit()) return *error;
+  return merged;
+}
+
+}  // namespace mrrope::eval

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+//
+// A task is a function from a size to a text: draft(size). Everything random in it is decided by the sample's seed, so
+// that drafts of two sizes tell the same story at different lengths, and fit.cpp can look for the size that fills the
+// budget. One file per kind of task: needles, tracking, lists, records, questions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "mrrope/result.h"
+#include "mrrope/tasks.h"
+#include "tasks/random.h"
+
+namespace mrrope::eval::drafts {
+
+struct Range {
+  std::size_t begin = 0, end = 0;  // bytes
+};
+
+struct Draft {
+  std::string prompt = {};
+  std::string answer_prefix = {};
+  std::string answer = {};  // what a perfect reader would say, to see that the answer's budget holds it
+  std::vector<std::string> references = {};
+  std::vector<Range> needles = {};  // of the prompt
+};
+
+// Records are lines of which one is asked for; words are filler that says nothing, or the smallest thing a text
+// without records is made of. Both grow the text.
+struct Size {
+  std::int64_t records = 0;
+  std::int64_t words = 0;
+};
+
+// One way to write a task. Some have a form with a solved example, for which short lengths have no room.
+struct Form {
+  std::function<Draft(Size)> draft;
+  enum class Grows { by_words, by_records, never } grows = Grows::by_words;
+  double share = 1;  // of the budget that its smallest text may take; above it the next form is tried
+};
+
+// What a task is told.
+struct Brief {
+  const TaskTexts& texts;  // outlives the forms
+  std::int64_t length = 0;
+  std::int64_t index = 0;
+  Random random;             // of this sample
+  double depth = 0;          // of the first needle
+  bool depth_given = false;  // by the user
+};
+
+// In order of preference; the last is for the shortest lengths.
+using Forms = Result<std::vector<Form>>;
+
+// Depths of several needles. Given a depth, they are spread evenly from there to the end, as in the multi-needle test
+// of Kamradt's harness; otherwise the others fall where they like.
+std::vector<double> depths_of(const Brief& brief, std::size_t count);
+
+// needles.cpp
+Forms niah(const Brief& brief);
+Forms niah_text(const Brief& brief);
+Forms niah_single_1(const Brief& brief);
+Forms niah_single_2(const Brief& brief);
+Forms niah_single_3(const Brief& brief);
+Forms niah_multikey_1(const Brief& brief);
+Forms niah_multivalue(const Brief& brief);
+Forms niah_multiquery(const Brief& brief);
+Forms passkey(const Brief& brief);
+Forms number_string(const Brief& brief);
+// records.cpp
+Forms niah_multikey_2(const Brief& brief);
+Forms niah_multikey_3(const Brief& brief);
+Forms kv_retrieval(const Brief& brief);
+// tracking.cpp
+Forms variable_tracking(const Brief& brief);
+// common_words.cpp
+Forms common_words(const Brief& brief);
+// lists.cpp
+Forms frequent_words(const Brief& brief);
+Forms math_find(const Brief& brief);
+// questions.cpp
+Forms questions(const Brief& brief);
+// items.cpp
+Forms code_debug(const Brief& brief);
+Forms longdialogue(const Brief& brief);
+Forms longbench2(const Brief& brief);
+
+}  // namespace mrrope::eval::drafts

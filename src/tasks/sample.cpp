@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tasks/catalogue.h"
+#include "tasks/fit.h"
+
+namespace mrrope::eval {
+
+namespace {
+
+constexpr std::int64_t kLongest = std::int64_t{1} << 24;
+
+std::optional<Error> invalid(const SampleRequest& request) {
+  if (request.length < 1 || request.length > kLongest) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected 1 to {} tokens, found {}", kLongest, request.length), "--lengths"};
+  }
+  if (request.depth && !(*request.depth >= 0 && *request.depth <= 1)) {
+    return Error{ErrorCode::invalid_argument, fmt::format("expected 0 to 1, found {}", *request.depth), "--depth"};
+  }
+  if (request.index < 0 || request.frame_tokens < 0) {
+    return Error{ErrorCode::invalid_argument, "expected an index and a frame that are not negative", ""};
+  }
+  return std::nullopt;
+}
+
+// Multiples of the golden ratio, modulo 1: any number of consecutive indices is spread evenly, from 3 to 3000, and none
+// has to know how many there will be.
+double spread_depth(drafts::Random random, std::int64_t index) {
+  const std::uint64_t turns = random.next() + static_cast<std::uint64_t>(index) * 0x9e3779b97f4a7c15;
+  return static_cast<double>(turns >> 11) * 0x1p-53;
+}
+
+// Tokens before each needle. Pieces are cut before the space in front of a needle, where most tokenizers cut too.
+std::optional<Error> locate(Sample& sample, const TokenCount& count) {
+  std::size_t done = 0;
+  std::int64_t tokens = 0;
+  for (Needle& needle : sample.needles) {
+    const bool after_space = needle.begin > done && sample.prompt[needle.begin - 1] == ' ';
+    const std::size_t cut = needle.begin - (after_space ? 1 : 0);
+    const Result<std::int64_t> piece = count(std::string_view(sample.prompt).substr(done, cut - done));
+    if (!piece) return piece.error();
+    tokens += *piece;
+    needle.token = tokens;
+    done = cut;
+  }
+  if (!sample.needles.empty()) {
+    sample.depth = static_cast<double>(sample.needles.front().token) / static_cast<double>(sample.prompt_tokens);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Sample> make_sample(const Task& task, const TaskTexts& texts, const SampleRequest& request,
+                           const TokenCount& count) {
+  if (auto error = invalid(request)) return *error;
+  const drafts::Forming generator = drafts::generator_of(task);
+  if (generator == nullptr) {
+    return Error{ErrorCode::unsupported, fmt::format("there is no task \"{}\"", task.name), "--tasks"};
+  }
+  const drafts::Random root = drafts::Random(request.seed).fork(task.name);
+  const drafts::Brief brief{.texts = texts,
+                            .length = request.length,
+                            .index = request.index,
+                            .random = root.fork(static_cast<std::uint64_t>(request.index)),
+                            .depth = request.depth.value_or(spread_depth(root, request.index)),
+                            .depth_given = request.depth.has_value()};
+  const drafts::Forms forms = generator(brief);
+  if (!forms) return forms.error();
+  Result<drafts::Fitted> fitted =
+      drafts::fit(*forms, request.length - request.frame_tokens, task.max_new_tokens, count);
+  if (!fitted) return fitted.error();
+
+  if (fitted->tokens < 1) {  // or depths would be shares of nothing
+    return Error{
+        ErrorCode::malformed,
+        fmt::format("a prompt of {} bytes has {} tokens by this count", fitted->draft.prompt.size(), fitted->tokens),
+        ""};
+  }
+
+  Sample sample{.task = std::string(task.name),
+                .request = request,
+                .prompt = std::move(fitted->draft.prompt),
+                .answer_prefix = std::move(fitted->draft.answer_prefix),
+                .max_new_tokens = fitted->max_new_tokens,
+                .references = std::move(fitted->draft.references),
+                .needles = {},
+                .prompt_tokens = fitted->tokens};
+  for (const drafts::Range& r : fitted->draft.needles) sample.needles.push_back({.begin = r.begin, .end = r.end});
+  std::sort(sample.needles.begin(), sample.needles.end(),
+            [](const Needle& a, const Needle& b) { return a.begin < b.begin; });
+  if (auto error = locate(sample, count)) return *error;
+  return sample;
+}
+
+}  // namespace mrrope::eval
