@@ -196,4 +196,15 @@ int ended(const Error& error, const EvalOptions& options) {
   return 130;
 }
 
+base::Json report_head(const eval::RunInfo& info) {
+  return base::Json{{"schema", "mrrope.eval/1"},     {"task", info.task},     {"model", info.model},
+                    {"model_hash", info.model_hash}, {"engine", info.engine}, {"version", info.version},
+                    {"results", base::Json::array()}};
+}
+
+void print_next(const EvalOptions& options) {
+  if (options.output.empty()) return;
+  print("next      mrrope compare {0}\n          mrrope report {0} -o page.html\n", base::shell_quoted(options.output));
+}
+
 }  // namespace mrrope::cli

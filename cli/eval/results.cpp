@@ -48,17 +48,6 @@ std::string short_ppl(double ppl) { return ppl < 1000 ? fmt::format("{:.3f}", pp
 
 }  // namespace
 
-base::Json report_head(const eval::RunInfo& info) {
-  return Json{{"schema", "mrrope.eval/1"},     {"task", info.task},     {"model", info.model},
-              {"model_hash", info.model_hash}, {"engine", info.engine}, {"version", info.version},
-              {"results", Json::array()}};
-}
-
-void print_next(const EvalOptions& options) {
-  if (options.output.empty()) return;
-  print("next      mrrope compare {0}\n          mrrope report {0} -o page.html\n", base::shell_quoted(options.output));
-}
-
 int print_results(const EvalOptions& options, const eval::RunFolder& run, std::span<const eval::Candidate> candidates,
                   std::span<const std::int64_t> lengths) {
   const std::vector<eval::Record> records = asked(run, candidates);

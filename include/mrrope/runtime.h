@@ -15,7 +15,7 @@
 // run, in place, on the device they run on, at the cost of a comparison per node. Names and defaults of options are
 // those of llama.cpp's flags.
 //
-// This is a library of its own, mrrope::llama, built where llama.cpp is found (cmake/llama.cmake).
+// This is a room of its own, src/llama, built where llama.cpp is found (cmake/llama.cmake).
 // Nothing is printed: llama.cpp's log is taken over by the first load, and its last lines stand in our errors. Two
 // things end the process because ggml knows no other answer: an RPC server that goes away while it is used, and a file
 // that follows GGUF yet contradicts what its architecture takes for granted.

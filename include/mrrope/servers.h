@@ -11,7 +11,7 @@
 // Answers are greedy (temperature 0) and not streamed. One thread, the caller's, drives everything: make and done are
 // never called at the same time, and need no locks. Memory: the requests in flight, and one answer.
 //
-// This is a library of its own, mrrope::servers, built where libcurl is found (cmake/servers.cmake). It needs no
+// This is a room of its own, src/servers, built where libcurl is found (cmake/servers.cmake). It needs no
 // llama.cpp. Certificates of https servers are checked against the system's; SSL_CERT_FILE, https_proxy, no_proxy and
 // the like mean what they mean to the curl program.
 #pragma once

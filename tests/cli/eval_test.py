@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""What `mrrope eval` can do in each configuration: servers are asked without llama.cpp, models run without libcurl, and
+what is missing is said.
+
+    eval_test.py MRROPE [llama] [servers]       what it was built with
+"""
+import http.server
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+PROGRAM = sys.argv.pop(1)
+PARTS = [sys.argv.pop(1) for _ in sys.argv[1:]]
+MODEL = pathlib.Path(__file__).resolve().parents[1] / "models" / "tiny-512.gguf"
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([PROGRAM, "eval", *map(str, arguments)], capture_output=True, encoding="utf-8", timeout=120, check=False)
+    assert done.returncode == status, f"{arguments}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stderr if status else done.stdout
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """Counts a token per character and always answers 7."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self, value):
+        text = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        self.answer({"data": [{"id": "m"}]})
+
+    def do_POST(self):  # pylint: disable=invalid-name
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/tokenize":
+            self.answer({"tokens": [0] * len(asked.get("content", asked.get("prompt", "")))})
+        else:
+            self.answer({"choices": [{"text": " 7", "finish_reason": "stop"}],
+                         "usage": {"prompt_tokens": len(asked["prompt"]), "completion_tokens": 1}})
+
+    def log_message(self, *_):  # pylint: disable=arguments-differ
+        pass
+
+
+class Configuration(unittest.TestCase):
+    def test_servers_are_asked_or_libcurl_is_named(self):
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as server, tempfile.TemporaryDirectory() as folder:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            url = f"http://127.0.0.1:{server.server_address[1]}"
+            asked = ["niah", "--endpoint", url, "--model", "m", "--lengths", "2k", "--depths", 2, "-o", f"{folder}/run", "--json"]
+            if "servers" in PARTS:
+                self.assertEqual(sum(row["n"] for row in json.loads(run(*asked))["results"]), 2)
+                self.assertEqual(len(pathlib.Path(f"{folder}/run/records.jsonl").read_text(encoding="utf-8").splitlines()), 2)
+            else:
+                self.assertIn("--endpoint: this program was built without libcurl", run(*asked, status=2))
+            server.shutdown()
+
+    def test_models_run_or_llama_cpp_is_named(self):
+        niah = ["niah", "-m", MODEL, "--methods", "none", "--lengths", "512", "--depths", 1, "--json"]
+        if "llama" in PARTS:
+            self.assertEqual(len(json.loads(run(*niah))["results"]), 1)
+            return
+        self.assertIn("-m: this mrrope was built without llama.cpp and runs no models", run(*niah, status=2))
+        for command in ("ppl", "gap", "suite"):
+            said = run(command, "-m", MODEL, "--factor", 4, status=1)
+            self.assertIn("error: this mrrope was built without llama.cpp and runs no models", said)
+            self.assertIn("tools/llama_cpp", said)
+            self.assertIn("built without llama.cpp", run(command, "--help"))
+        attention = subprocess.run([PROGRAM, "analyze", MODEL, "--attention"], capture_output=True, encoding="utf-8", check=False)
+        self.assertEqual(attention.returncode, 1)
+        self.assertIn("built without llama.cpp", attention.stderr)
+
+    def test_the_vocabulary_of_a_file_counts_or_llama_cpp_is_named(self):
+        if "llama" in PARTS or "servers" not in PARTS:
+            return  # tests/llama asks real servers with a vocabulary
+        said = run("niah", "-m", MODEL, "--endpoint", "http://127.0.0.1:9", "--model", "m", "--lengths", "1k", status=2)
+        self.assertIn("-m: this mrrope was built without llama.cpp", said)
+        self.assertIn("the servers count", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
