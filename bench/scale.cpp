@@ -11,6 +11,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace mrrope::bench::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -39,6 +40,7 @@ HWY_INLINE void scale_by_four(float* data, std::size_t count, float factor) {
 void scale(float* data, std::size_t count, float factor) { scale_by_four<false>(data, count, factor); }
 void scale_fetching(float* data, std::size_t count, float factor) { scale_by_four<true>(data, count, factor); }
 
+}  // namespace
 }  // namespace mrrope::bench::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
