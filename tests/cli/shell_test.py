@@ -34,11 +34,11 @@ class Completion(unittest.TestCase):
         self.assertIn("mrrope-pro", candidates("plan", "model.gguf", "--method", "mr"))
         self.assertEqual(candidates("report", "run", "-o", ""), [])  # a file: the shell knows those
 
-    @unittest.skipUnless((PROGRAM.parent / "mrrope-eval").exists(), "built without llama.cpp")
+    @unittest.skipUnless((PROGRAM.parent / "mrrope-eval").exists(), "built without mrrope-eval")
     def test_eval_completes_its_own_words(self):
         self.assertIn("ppl", candidates("eval", ""))
-        self.assertIn("--lengths", candidates("eval", "ppl", "--le"))
-        self.assertIn("yarn", candidates("eval", "ppl", "--methods", "ya"))
+        self.assertIn("--lengths", candidates("eval", "niah", "--le"))
+        self.assertIn("yarn", candidates("eval", "niah", "--methods", "ya"))
 
     def test_bash_completes(self):
         script = run("completions", "bash") + '\nCOMP_WORDS=(mrrope compare --ba) COMP_CWORD=2\n_mrrope\necho "${COMPREPLY[@]}"\n'
