@@ -2,6 +2,7 @@
 #include "mrrope/hf_folder.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "base/file.h"
 
@@ -29,6 +31,16 @@ struct Paths {
   std::string original;
   std::string extended;
 };
+
+// One change of a folder at a time: an Error if another process is at it. Held until the result is closed. Between the
+// two steps of a change, a second process once took the original for one that nobody needs. A file system without locks
+// has nobody who holds one.
+Result<base::File> locked(const std::string& folder) {
+  base::File held(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder);
+  if (held.descriptor() < 0) return base::os_error("open the folder", folder, errno);
+  if (::flock(held.descriptor(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return held;
+  return Error{ErrorCode::io, "another process is changing this folder", folder};
+}
 
 // Whether a second folder has this file already, under the name of a config.
 bool is_config(const fs::path& file, const HfConfig& config) {
@@ -87,10 +99,36 @@ bool is_one_file(const Paths& paths) {
          config.st_dev == original.st_dev && config.st_ino == original.st_ino;
 }
 
+// Fills an empty folder, and lists what it has made.
+std::optional<Error> fill_folder(const fs::path& source, const std::string& target, const HfConfig& config,
+                                 std::vector<fs::path>& made) {
+  std::error_code status;
+  for (auto entry = fs::directory_iterator(source, status); !status && entry != fs::directory_iterator();
+       entry.increment(status)) {
+    if (is_config(entry->path(), config)) continue;
+    // A folder inside the model may be where the target lies
+    if (fs::equivalent(entry->path(), target, status)) continue;
+    status.clear();
+    const fs::path link = fs::path(target) / entry->path().filename();
+    fs::create_symlink(entry->path(), link, status);
+    if (status) return Error{ErrorCode::io, status.message(), link.string()};
+    made.push_back(link);
+  }
+  if (status) return Error{ErrorCode::io, status.message(), target};
+  // So that what was trained stays known
+  const Paths paths(target);
+  if (auto error = write_second(source.string(), paths.original, config.original())) return error;
+  made.emplace_back(paths.original);
+  // Last: a folder without a config.json is no model
+  return write_second(source.string(), paths.config, config.text());
+}
+
 }  // namespace
 
 std::optional<Error> replace_config(const std::string& folder, const HfConfig& config) {
   const Paths paths(folder);
+  const Result<base::File> lock = locked(folder);
+  if (!lock) return lock.error();
   const Result<std::string> now = read_file(paths.config);
   if (!now) return now.error();
   const Result<base::FileStatus> status = status_of(paths.config);
@@ -121,6 +159,8 @@ std::optional<Error> replace_config(const std::string& folder, const HfConfig& c
 
 std::optional<Error> restore_config(const std::string& folder) {
   const Paths paths(folder);
+  const Result<base::File> lock = locked(folder);
+  if (!lock) return lock.error();
   if (!base::is_taken(paths.original)) {
     return Error{ErrorCode::invalid_argument, "nothing to take back: no " + std::string(kOriginalConfig), folder};
   }
@@ -143,25 +183,19 @@ std::optional<Error> restore_config(const std::string& folder) {
 std::optional<Error> link_folder(const std::string& folder, const std::string& target, const HfConfig& config) {
   std::error_code status;
   const fs::path source = fs::absolute(folder, status);
-  if (!status) fs::create_directory(target, status);
+  const bool is_new = !status && fs::create_directory(target, status);
   if (status) return Error{ErrorCode::io, status.message(), target};
+  const Result<base::File> lock = locked(target);
+  if (!lock) return lock.error();
   if (!fs::is_empty(target, status) || status) return Error{ErrorCode::io, "the folder is not empty", target};
-  for (auto entry = fs::directory_iterator(source, status); !status && entry != fs::directory_iterator();
-       entry.increment(status)) {
-    if (is_config(entry->path(), config)) continue;
-    // A folder inside the model may be where the target lies
-    if (fs::equivalent(entry->path(), target, status)) continue;
-    status.clear();
-    const fs::path link = fs::path(target) / entry->path().filename();
-    fs::create_symlink(entry->path(), link, status);
-    if (status) return Error{ErrorCode::io, status.message(), link.string()};
-  }
-  if (status) return Error{ErrorCode::io, status.message(), target};
-  // So that what was trained stays known
-  const Paths paths(target);
-  if (auto error = write_second(folder, paths.original, config.original())) return error;
-  // Last: a folder without a config.json is no model
-  return write_second(folder, paths.config, config.text());
+  std::vector<fs::path> made;
+  auto error = fill_folder(source, target, config, made);
+  // With its config.json, the last, it is complete
+  if (!error || base::is_taken(Paths(target).config)) return error;
+  // Half of a folder would be in the way of the next attempt
+  for (const fs::path& path : made) fs::remove(path, status);
+  if (is_new) fs::remove(target, status);
+  return error;
 }
 
 }  // namespace mrrope
