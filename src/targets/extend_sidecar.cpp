@@ -97,6 +97,28 @@ std::optional<Error> check_shard(const fs::path& shard, const ModelFile& model, 
   return base::check_free(shard.string(), overwrite);
 }
 
+// The link first: alone it is in nobody's way, and the next attempt takes it as it is. What fails leaves nothing
+// behind.
+std::optional<Error> write_files(const ModelFile& model, const fs::path& source, const fs::path& folder, bool linked,
+                                 std::span<const GgufEdits::NewTensor> tensors, bool overwrite) {
+  const auto [first, second] = shards_in(folder, source);
+  std::error_code status, ignored;
+  const bool made = fs::create_directories(folder, status);
+  if (status) return Error{ErrorCode::io, status.message(), folder.string()};
+  if (!linked) fs::create_symlink(source, first, status);
+  std::optional<Error> error;
+  if (status == std::errc::file_exists) {  // by another process, meanwhile
+    if (const Result<bool> same = check_link(first, model); !same) error = same.error();
+  } else if (status) {
+    error = Error{ErrorCode::io, status.message(), first.string()};
+  }
+  if (!error) error = write_gguf_sidecar(tensors, second.string(), {.overwrite = overwrite});
+  if (!error) return std::nullopt;
+  if (!linked && !status && !is_there(second)) fs::remove(first, ignored);
+  if (made) fs::remove(folder, ignored);  // only if it is empty
+  return error;
+}
+
 }  // namespace
 
 std::optional<Error> check_no_sidecar(const ModelFile& model, const ExtendOptions& options) {
@@ -131,12 +153,8 @@ Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delive
   if (!linked) return linked.error();
   if (auto error = check_shard(second, model, options.overwrite)) return *std::move(error);
   if (!options.dry_run) {
-    fs::create_directories(folder, status);
-    if (status) return Error{ErrorCode::io, status.message(), folder.string()};
-    if (auto error = write_gguf_sidecar(delivery.gguf.tensors, second.string(), {.overwrite = options.overwrite}))
+    if (auto error = write_files(model, source, folder, *linked, delivery.gguf.tensors, options.overwrite))
       return *std::move(error);
-    if (!*linked) fs::create_symlink(source, first, status);
-    if (status) return Error{ErrorCode::io, status.message(), first.string()};
   }
   delivery.commands = {fmt::format("llama-server -m {{}} -c {} --override-kv {}", plan.context_target,
                                    overrides_of(gguf, delivery.gguf))};
