@@ -132,9 +132,7 @@ ModelFacts hf_facts(const HfConfig& config) {
   return facts;
 }
 
-}  // namespace
-
-Result<ModelFile> read_model(const std::string& path) {
+Result<ModelFile> read_once(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT(concurrency-mt-unsafe)
@@ -171,6 +169,15 @@ Result<ModelFile> read_model(const std::string& path) {
   // Equal: a change that ended between its two steps
   if (first->text() != model.hf()->text()) model.original = *std::move(first);
   return model;
+}
+
+}  // namespace
+
+Result<ModelFile> read_model(const std::string& path) {
+  Result<ModelFile> model = read_once(path);
+  // Another process may have changed it between two looks. A second time there is a journal that says so, or the
+  // result.
+  return model ? std::move(model) : read_once(path);
 }
 
 bool was_extended(const ModelFile& model) {
