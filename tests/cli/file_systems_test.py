@@ -184,7 +184,7 @@ class FileSystems(unittest.TestCase):
 
         def check(kind, root):
             self.assertTrue((root / "0/plain").is_dir())
-            for i, name in enumerate(NAMES[:3] if kind.startswith("overlay") else NAMES):  # names are the layers' business
+            for i, name in enumerate(NAMES[:1] if kind.startswith("overlay") else NAMES):  # names are the layers' business
                 if os.path.exists(os.path.join(os.fsencode(root), b"%d" % i, name)):
                     with self.subTest(kind, name=name):
                         self.change_and_take_back(kind, root / str(i), name)
