@@ -177,7 +177,7 @@ Result<ModelFile> read_model(const std::string& path) {
   Result<ModelFile> model = read_once(path);
   // Another process may have changed it between two looks. A second time there is a journal that says so, or the
   // result.
-  return model ? std::move(model) : read_once(path);
+  return model || model.error().code != ErrorCode::malformed ? std::move(model) : read_once(path);
 }
 
 bool was_extended(const ModelFile& model) {

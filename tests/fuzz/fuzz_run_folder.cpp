@@ -24,6 +24,7 @@
 namespace {
 
 using namespace mrrope;
+using namespace mrrope::eval;
 
 void require(bool holds) {
   if (!holds) std::abort();
