@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <limits>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace mrrope::base {
@@ -86,7 +88,12 @@ Result<File> File::open(const std::string& path, Access access, Links links) {
   // O_NONBLOCK: opening a pipe must not wait for its writer. It has no effect on regular files.
   const int flags =
       (access == Access::read ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | (links == Links::refuse ? O_NOFOLLOW : 0);
-  const int descriptor = ::open(path.c_str(), flags);
+  int descriptor = ::open(path.c_str(), flags);
+  // Somebody holds a lease, as formats/open_elsewhere.h does for an instant; without O_NONBLOCK, open would wait
+  for (int tries = 20; descriptor < 0 && errno == EAGAIN && tries > 0; --tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    descriptor = ::open(path.c_str(), flags);
+  }
   if (descriptor < 0 && links == Links::refuse && errno == ELOOP) {
     return Error{ErrorCode::io, "a symbolic link, not a regular file", path};
   }

@@ -42,11 +42,18 @@ std::optional<Error> undo(Effects& effects, Journal& journal, State state) {
   return effects.restore(journal, 0);
 }
 
+std::optional<Error> lock_as(int kind, const base::File& file) {
+  if (::flock(file.descriptor(), kind | LOCK_NB) == 0 || errno != EWOULDBLOCK) return std::nullopt;
+  return Error{ErrorCode::io, "another process is changing this file", file.path()};
+}
+
 }  // namespace
 
-std::optional<Error> lock(const base::File& file) {
-  if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return std::nullopt;
-  return Error{ErrorCode::io, "another process is changing this file", file.path()};
+std::optional<Error> lock(const base::File& file) { return lock_as(LOCK_EX, file); }
+
+std::optional<Error> check_settled(const std::string& path) {
+  const Result<base::File> file = base::File::open(path, base::File::Access::read);
+  return file ? lock_as(LOCK_SH, *file) : std::nullopt;
 }
 
 std::optional<Error> undo_and_remove(Effects& effects, Journal& journal, const base::File& file) {

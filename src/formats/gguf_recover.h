@@ -13,6 +13,8 @@ namespace mrrope::formats {
 
 // An Error if another process is changing the file. Held until the file is closed.
 std::optional<Error> lock(const base::File& file);
+// The same Error for one who only reads, and who asks because what was read made no sense.
+std::optional<Error> check_settled(const std::string& path);
 
 // The old bytes back, and the journal gone. Domain: `file` is locked.
 // Errors: the file is none that the change can have left; it is not touched then.

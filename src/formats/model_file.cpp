@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "formats/gguf_parse.h"
+#include "formats/gguf_recover.h"
 #include "formats/gguf_rope.h"
 #include "mrrope/hf_folder.h"
 
@@ -175,9 +176,12 @@ Result<ModelFile> read_once(const std::string& path) {
 
 Result<ModelFile> read_model(const std::string& path) {
   Result<ModelFile> model = read_once(path);
-  // Another process may have changed it between two looks. A second time there is a journal that says so, or the
-  // result.
-  return model || model.error().code != ErrorCode::malformed ? std::move(model) : read_once(path);
+  // Half of it may be from before a change and half from after; then a process is at it, or was until a moment ago
+  for (int looks = 2; !model && looks > 0; --looks) {
+    if (auto error = formats::check_settled(path)) return *std::move(error);
+    model = read_once(path);
+  }
+  return model;
 }
 
 bool was_extended(const ModelFile& model) {

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <thread>
 #include <utility>
 
 #include "base/text.h"
@@ -47,9 +49,17 @@ std::optional<Error> check_fit(const Plan& plan, const RopeSpec& spec) {
 }
 
 Result<double> targets::read_back(const std::string& path, std::string_view engine, const Plan& plan) {
-  const Result<ModelFile> written = read_model(path);
-  if (!written) return written.error();
-  const Result<Effective> now = effective(engine, *written, plan.context_target);
+  const auto look = [&]() -> Result<Effective> {
+    const Result<ModelFile> written = read_model(path);
+    if (!written) return written.error();
+    return effective(engine, *written, plan.context_target);
+  };
+  Result<Effective> now = look();
+  // Another process may have begun to change it again; a fifth of a second is enough for most
+  for (int looks = 10; !now && looks > 0; --looks) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    now = look();
+  }
   if (!now) return now.error();
   const bool comparable = now->loads && now->groups.size() == plan.groups.size();
   const double difference = comparable ? deviation(*now, plan).table : 1;

@@ -106,7 +106,7 @@ class Fitting {
   const TokenCount& count_;
 };
 
-Result<Fitted> grown(const Form& form, Fitted smallest, std::int64_t budget, const TokenCount& count) {
+Result<Fitted> grown(const Form& form, const Fitted& smallest, std::int64_t budget, const TokenCount& count) {
   const Fitting fitting(form, budget, count);
   Fitted best = smallest;
   if (form.grows == Form::Grows::by_records) {

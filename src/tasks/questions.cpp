@@ -63,6 +63,7 @@ std::vector<std::string_view> shown(const std::vector<std::string_view>& documen
   }
   std::sort(out.begin(), out.end());
   std::vector<std::string_view> sorted;
+  sorted.reserve(out.size());
   for (const auto& [priority, document] : out) sorted.push_back(document);
   return sorted;
 }

@@ -13,7 +13,7 @@ namespace mrrope::eval::drafts {
 namespace {
 
 constexpr std::size_t kVariables = 5;  // four hops
-constexpr std::int64_t kExampleWords = 12 * 19;
+constexpr std::int64_t kExampleWords = std::int64_t{12} * 19;
 
 // Different names of `letters` capitals.
 std::vector<std::string> variables(Random& random, int letters) {

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -101,6 +102,21 @@ TEST_F(OpenElsewhere, WhoIsAboutToLetGoIsWaitedFor) {
   });
   EXPECT_EQ(formats::use_elsewhere(*file), Use::none);
   ending.join();
+}
+
+// An open that does not wait for pipes does not wait for leases either: a reader was refused now and then.
+TEST_F(OpenElsewhere, AReaderWaitsForWhoHoldsALease) {
+  const int holder = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::fcntl(holder, F_SETSIG, SIGURG), 0);
+  ASSERT_EQ(::fcntl(holder, F_SETLEASE, F_WRLCK), 0);
+  std::thread ending([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    ::fcntl(holder, F_SETLEASE, F_UNLCK);
+  });
+  const auto file = base::File::open(path, base::File::Access::read);
+  EXPECT_TRUE(file) << to_string(file.error());
+  ending.join();
+  ::close(holder);
 }
 
 TEST_F(OpenElsewhere, AnotherProcessIsFound) {
