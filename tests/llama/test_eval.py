@@ -206,7 +206,7 @@ def test_a_damaged_last_line_is_measured_again(tmp_path):
 def test_a_terminal_sees_how_far_it_is_and_a_pipe_sees_nothing():
     command = [MRROPE, "eval", "ppl", "-m", MODEL, "-f", TEXT, "--factor", "4", "--methods", "none,yarn,mrrope-pro", "--lengths", "2k"]
     watched, terminal = pty.openpty()
-    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=terminal) as process:
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=terminal, env=os.environ | {"TERM": "xterm"}) as process:
         os.close(terminal)
         seen = b""
         while True:
