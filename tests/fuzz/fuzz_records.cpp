@@ -32,7 +32,7 @@ void check(std::string_view text, Read read) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  check(text, mrrope::record_from_json);
-  check(text, mrrope::run_info_from_json);
+  check(text, mrrope::eval::record_from_json);
+  check(text, mrrope::eval::run_info_from_json);
   return 0;
 }

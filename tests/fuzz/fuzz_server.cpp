@@ -38,7 +38,7 @@ bool tells_the_key(const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::array<int, 10> statuses = {200, 200, 200, 204, 301, 400, 401, 404, 429, 503};
   if (size == 0) return 0;
-  runtime::HttpResponse response{.status = statuses[data[0] % statuses.size()],
+  servers::HttpResponse response{.status = statuses[data[0] % statuses.size()],
                                  .content_type = (data[0] & 64U) != 0 ? "application/json" : "",
                                  .redirect = "http://elsewhere",
                                  .retry_after_s = 0,
@@ -48,19 +48,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.model = "m";
   options.api_key = kKey;
   options.chat = (data[0] & 128U) != 0;
-  const Result<runtime::ServerUrl> url = runtime::parse_server_url(options.urls[0]);
+  const Result<servers::ServerUrl> url = servers::parse_server_url(options.urls[0]);
   for (const std::string_view prefix : {"", "The answer is"}) {
-    const runtime::Reading reading = runtime::read_answer(options, *url, response, prefix);
-    if (reading.verdict == runtime::Verdict::answer) {
+    const servers::Reading reading = servers::read_answer(options, *url, response, prefix);
+    if (reading.verdict == servers::Verdict::answer) {
       require(!tells_the_key(reading.answer.text) && !tells_the_key(reading.answer.finish));
       require(reading.answer.prompt_tokens >= 0 && reading.answer.new_tokens >= 0);
     } else {
       require(!reading.error.message.empty() && !tells_the_key(reading.error.message));
     }
   }
-  const runtime::Reading probe = runtime::read_probe(options, *url, response);
+  const servers::Reading probe = servers::read_probe(options, *url, response);
   require(!tells_the_key(probe.error.message));
-  const std::string said = runtime::status_text(response, kKey);
+  const std::string said = servers::status_text(response, kKey);
   require(!tells_the_key(said));
   require(std::none_of(said.begin(), said.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }));
   return 0;
