@@ -5,12 +5,9 @@
 # whoever links mrrope would need it. src/base/fmt.cpp compiles what they leave open, of fmt 9; others are header-only.
 add_library(mrrope_fmt INTERFACE)
 get_target_property(fmt_imported fmt::fmt IMPORTED)
-set(mrrope_fmt_in_base OFF)
-if(NOT fmt_imported)
-  target_link_libraries(mrrope_fmt INTERFACE fmt::fmt)
-elseif(fmt_VERSION VERSION_LESS 10)
+if(fmt_imported AND fmt_VERSION VERSION_LESS 10)
   target_include_directories(mrrope_fmt SYSTEM INTERFACE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
-  set(mrrope_fmt_in_base ON)
 else()
-  target_link_libraries(mrrope_fmt INTERFACE fmt::fmt-header-only)
+  set_source_files_properties(src/base/fmt.cpp PROPERTIES HEADER_FILE_ONLY ON)  # not compiled
+  target_link_libraries(mrrope_fmt INTERFACE $<IF:$<BOOL:${fmt_imported}>,fmt::fmt-header-only,fmt::fmt>)
 endif()
