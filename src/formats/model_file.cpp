@@ -176,7 +176,10 @@ Result<ModelFile> read_once(const std::string& path) {
 
 Result<ModelFile> read_model(const std::string& path) {
   Result<ModelFile> model = read_once(path);
-  // Half of it may be from before a change and half from after; then a process is at it, or was until a moment ago
+  // Half of a GGUF may be from before a change in place and half from after; then a process is at it, or was until a
+  // moment ago. A config.json is only ever replaced as a whole.
+  std::error_code unseen;
+  if (fs::is_directory(path, unseen) || fs::path(path).extension() == ".json") return model;
   for (int looks = 2; !model && looks > 0; --looks) {
     if (auto error = formats::check_settled(path)) return *std::move(error);
     model = read_once(path);
