@@ -4,14 +4,14 @@ what is missing is said.
 
     eval_test.py MRROPE [llama] [servers]       what it was built with
 """
-import http.server
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
+
+import answering_server
 
 PROGRAM = sys.argv.pop(1)
 PARTS = [sys.argv.pop(1) for _ in sys.argv[1:]]
@@ -24,45 +24,15 @@ def run(*arguments, status=0):
     return done.stderr if status else done.stdout
 
 
-class Server(http.server.BaseHTTPRequestHandler):
-    """Counts a token per character and always answers 7."""
-
-    protocol_version = "HTTP/1.1"
-
-    def answer(self, value):
-        text = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def do_GET(self):  # pylint: disable=invalid-name
-        self.answer({"data": [{"id": "m"}]})
-
-    def do_POST(self):  # pylint: disable=invalid-name
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/tokenize":
-            self.answer({"tokens": [0] * len(asked.get("content", asked.get("prompt", "")))})
-        else:
-            self.answer({"choices": [{"text": " 7", "finish_reason": "stop"}],
-                         "usage": {"prompt_tokens": len(asked["prompt"]), "completion_tokens": 1}})
-
-    def log_message(self, *_):  # pylint: disable=arguments-differ
-        pass
-
-
 class Configuration(unittest.TestCase):
     def test_servers_are_asked_or_libcurl_is_named(self):
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as server, tempfile.TemporaryDirectory() as folder:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            url = f"http://127.0.0.1:{server.server_address[1]}"
+        with answering_server.running() as url, tempfile.TemporaryDirectory() as folder:
             asked = ["niah", "--endpoint", url, "--model", "m", "--lengths", "2k", "--depths", 2, "-o", f"{folder}/run", "--json"]
             if "servers" in PARTS:
                 self.assertEqual(sum(row["n"] for row in json.loads(run(*asked))["results"]), 2)
                 self.assertEqual(len(pathlib.Path(f"{folder}/run/records.jsonl").read_text(encoding="utf-8").splitlines()), 2)
             else:
                 self.assertIn("--endpoint: this program was built without libcurl", run(*asked, status=2))
-            server.shutdown()
 
     def test_models_run_or_llama_cpp_is_named(self):
         niah = ["niah", "-m", MODEL, "--methods", "none", "--lengths", "512", "--depths", 1, "--json"]

@@ -11,7 +11,6 @@ As faults_everywhere.py, with other things to hold, for a run folder grows line 
 - the same command, asked again, completes the run, and asks the server for what is missing only."""
 import argparse
 import concurrent.futures
-import http.server
 import json
 import os
 import pathlib
@@ -20,41 +19,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import answering_server  # noqa: E402  pylint: disable=wrong-import-position
 
 FAULTS = ["ENOSPC", "EIO", "EINTR", "EACCES", "short", "kill"]
 SAMPLES = 3
-
-
-class Server(http.server.BaseHTTPRequestHandler):
-    """Counts a token per character and always answers 7."""
-
-    protocol_version = "HTTP/1.1"
-
-    def answer(self, value):
-        text = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def do_GET(self):  # pylint: disable=invalid-name
-        self.answer({"data": [{"id": "m"}]})
-
-    def do_POST(self):  # pylint: disable=invalid-name
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/tokenize":
-            self.answer({"tokens": [0] * len(asked.get("content", ""))})
-        else:
-            self.answer({"choices": [{"text": " 7", "finish_reason": "stop"}], "usage": {"prompt_tokens": len(asked["prompt"]), "completion_tokens": 1}})
-
-    def log_message(self, *_):  # pylint: disable=arguments-differ
-        pass
-
-
-class QuietServer(http.server.ThreadingHTTPServer):
-    def handle_error(self, *_):
-        """A program that was killed hangs up."""
 
 
 def records(folder):
@@ -128,13 +98,11 @@ def main():
     parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
     program = str(pathlib.Path(options.mrrope).resolve().with_name("mrrope-eval"))  # calls of one process are counted
-    with QuietServer(("127.0.0.1", 0), Server) as server, tempfile.TemporaryDirectory() as place, \
+    with answering_server.running() as url, tempfile.TemporaryDirectory() as place, \
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        bench = Bench(program, os.path.abspath(options.inject), f"http://127.0.0.1:{server.server_address[1]}", pathlib.Path(place))
+        bench = Bench(program, os.path.abspath(options.inject), url, pathlib.Path(place))
         tries = [(call, fault) for i, fault in enumerate(FAULTS) for call in range(1 + i % options.every, bench.calls + 1, options.every)]
         problems = [problem for problem in pool.map(lambda t: bench.try_fault(*t), tries) if problem]
-        server.shutdown()
     print(f"eval {bench.calls} calls x {len(FAULTS)} faults: {len(tries)} tried, {len(problems)} problems")
     print("\n".join(problems[:40]))
     return 1 if problems else 0
