@@ -226,6 +226,40 @@ inline StubServer::Behaviour honest(milliseconds delay = milliseconds(0)) {
   };
 }
 
+// Servers that share it answer nobody until `size` questions wait at once, and then those: what a client keeps in
+// flight, however busy the machine is. After `last` such meetings they answer at once; without it, the number of
+// questions is a multiple of `size`.
+class Meeting {
+ public:
+  explicit Meeting(std::size_t size, std::size_t last = SIZE_MAX) : size_(size), last_(last) {}
+
+  StubServer::Behaviour behaviour() {
+    return [this](const StubServer::Caller& caller, const Question& question) {
+      const std::size_t round = arrive();
+      while (round == rounds_ && round < last_) {
+        if (!caller.sleep(milliseconds(1))) return false;
+      }
+      return caller.send(completion(question.prompt() + ", answered"));
+    };
+  }
+
+ private:
+  std::size_t arrive() {
+    const std::lock_guard lock(mutex_);
+    const std::size_t round = rounds_;
+    if (++waiting_ == size_) {
+      waiting_ = 0;
+      ++rounds_;
+    }
+    return round;
+  }
+
+  const std::size_t size_, last_;
+  std::mutex mutex_;
+  std::size_t waiting_ = 0;
+  std::atomic<std::size_t> rounds_ = 0;
+};
+
 // Sends these bytes, whatever the question, and hangs up.
 inline StubServer::Behaviour says(const std::string& bytes) {
   return [bytes](const StubServer::Caller& caller, const Question&) {
@@ -257,8 +291,9 @@ struct Outcome {
   }
 };
 
-// Asks "prompt 0" … "prompt n-1". `after(k)` is called when k requests are answered.
-inline Outcome ask(const ServerOptions& options, std::size_t n, const std::function<void(std::size_t)>& after = nullptr,
+// Asks "prompt 0" … "prompt n-1". `after` is called after each answer, with all there are by then.
+inline Outcome ask(const ServerOptions& options, std::size_t n,
+                   const std::function<void(const Outcome&)>& after = nullptr,
                    const std::atomic<bool>* cancel = nullptr) {
   Outcome outcome;
   outcome.calls.resize(n);
@@ -268,7 +303,7 @@ inline Outcome ask(const ServerOptions& options, std::size_t n, const std::funct
   const auto done = [&](std::size_t i, const Result<ServerAnswer>& answer) -> std::optional<Error> {
     ++outcome.calls.at(i);
     outcome.answers.insert_or_assign(i, answer);
-    if (after) after(outcome.answers.size());
+    if (after) after(outcome);
     return std::nullopt;
   };
   outcome.error = run_requests(options, n, make, done, cancel);
