@@ -30,9 +30,9 @@ struct Options {
 };
 
 // Fewer tokens than the model was trained for would be a loss, whoever asks for it.
-std::optional<Error> check_longer(const Plan& plan, const RopeSpec& spec, bool same_length, const std::string& where) {
+Result<void> check_longer(const Plan& plan, const RopeSpec& spec, bool same_length, const std::string& where) {
   const std::int64_t reached = spec.context_trained;
-  if (plan.context_target > reached || (same_length && plan.context_target == reached)) return std::nullopt;
+  if (plan.context_target > reached || (same_length && plan.context_target == reached)) return {};
   return Error{ErrorCode::invalid_argument,
                fmt::format("the model already reaches {} tokens; there is nothing to extend", reached), where};
 }
@@ -43,8 +43,8 @@ Result<Plan> plan_of_file(const Options& options, const RopeSpec& spec) {
   if (!text) return text.error();
   Result<Plan> plan = plan_from_json(*text);
   if (!plan) return Error{plan.error().code, to_string(plan.error()), options.plan};
-  if (const auto error = check_fit(*plan, spec)) return Error{error->code, error->message, options.plan};
-  if (auto error = check_longer(*plan, spec, true, options.plan)) return *std::move(error);
+  if (const auto ok = check_fit(*plan, spec); !ok) return Error{ok.error().code, ok.error().message, options.plan};
+  if (const auto ok = check_longer(*plan, spec, true, options.plan); !ok) return ok.error();
   return plan;
 }
 
@@ -62,7 +62,7 @@ Result<Plan> plan_of(const Options& options, const RopeSpec& spec) {
   Result<Plan> plan = method ? make_plan(spec, *target, *method) : recommend(spec, *target);
   if (!plan) return Error{plan.error().code, to_string(plan.error()), method ? "--method" : "-c"};
   // A method that was named may be wanted at the trained length, for what it does there
-  if (auto error = check_longer(*plan, spec, method.has_value(), "-c")) return *std::move(error);
+  if (const auto ok = check_longer(*plan, spec, method.has_value(), "-c"); !ok) return ok.error();
   plan->source = options.model.file;
   return plan;
 }
@@ -82,11 +82,11 @@ std::function<bool(std::uint64_t, std::uint64_t)> progress_line() {
 }
 
 // The plan is read, and must not be what is written.
-std::optional<Error> check_inputs(const Options& options) {
+Result<void> check_inputs(const Options& options) {
   std::error_code status;
   if (options.plan.empty() || options.extend.output.empty() ||
       !std::filesystem::equivalent(options.plan, options.extend.output, status)) {
-    return std::nullopt;
+    return {};
   }
   return Error{ErrorCode::invalid_argument, "this is the plan itself, not a place for a copy", options.extend.output};
 }
@@ -129,7 +129,7 @@ bool is_all_of_undo(const Options& options, const ModelFile& model) {
 }
 
 int run_extend(const Options& options) {
-  if (const auto error = check_inputs(options)) return fail(*error);
+  if (const auto ok = check_inputs(options); !ok) return fail(ok.error());
   // A change in place that was interrupted comes first. A dry run leaves it: read_model() then says what to type
   Result<bool> recovered = false;
   if (!options.extend.dry_run) recovered = recover_gguf(options.model.file);

@@ -46,7 +46,7 @@ base::OutputRule rule_of(const Options& options, std::function<bool(std::string_
   return rule;
 }
 
-std::optional<Error> write_specs(const Options& options, const Report& report) {
+Result<void> write_specs(const Options& options, const Report& report) {
   std::error_code status;
   std::filesystem::create_directories(options.specs, status);
   if (status) return Error{ErrorCode::io, "cannot make the folder: " + status.message(), options.specs};
@@ -54,10 +54,12 @@ std::optional<Error> write_specs(const Options& options, const Report& report) {
     const std::string path = options.specs + "/" + picture.name;
     const std::string columns = picture.csv.substr(0, picture.csv.find('\n') + 1);
     const auto is_table = [&columns](std::string_view start) { return start.starts_with(columns); };
-    if (auto error = base::write_output(path + ".vl.json", picture.spec, rule_of(options, is_picture))) return error;
-    if (auto error = base::write_output(path + ".csv", picture.csv, rule_of(options, is_table))) return error;
+    if (const auto ok = base::write_output(path + ".vl.json", picture.spec, rule_of(options, is_picture)); !ok)
+      return ok.error();
+    if (const auto ok = base::write_output(path + ".csv", picture.csv, rule_of(options, is_table)); !ok)
+      return ok.error();
   }
-  return std::nullopt;
+  return {};
 }
 
 int run_report(const Options& options) {
@@ -69,9 +71,9 @@ int run_report(const Options& options) {
   for (const std::string& run : report->torn) {
     note("the last line of {} is damaged and was left out; the same eval command measures it again\n", run);
   }
-  if (auto error = base::write_output(options.output, report->html, rule)) return fail(*error);
+  if (const auto ok = base::write_output(options.output, report->html, rule); !ok) return fail(ok.error());
   if (!options.specs.empty()) {
-    if (auto error = write_specs(options, *report)) return fail(*error);
+    if (const auto ok = write_specs(options, *report); !ok) return fail(ok.error());
   }
   const std::size_t count = report_draws() ? report->pictures.size() : 0;
   print("wrote     {} ({:.1f} MB): {} record{}, {} picture{}\n", options.output,

@@ -25,7 +25,7 @@ Error at(std::string flag, Error error) {
 }
 
 // A plan file says what it is; anything else is a model.
-std::optional<Error> load_file(const std::string& path, Model& model) {
+Result<void> load_file(const std::string& path, Model& model) {
   const bool plan_file = path == "-" || is_plan_file(path);
   if (plan_file) {
     const Result<std::string> text = read_text(path);
@@ -35,7 +35,7 @@ std::optional<Error> load_file(const std::string& path, Model& model) {
     model.spec = plan->spec;
     model.source = plan->source;
     model.plan = *std::move(plan);
-    return std::nullopt;
+    return {};
   }
   const Result<ModelFile> file = read_model(path);
   if (!file) return file.error();
@@ -44,7 +44,7 @@ std::optional<Error> load_file(const std::string& path, Model& model) {
   model.spec = *std::move(spec);
   model.source = path;
   model.extended = was_extended(*file);
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ Result<Model> load_model(const ModelOptions& options) {
     model.spec = *std::move(spec);
     model.source = "--spec " + options.spec;
   } else if (!options.file.empty()) {
-    if (auto error = load_file(options.file, model)) return std::move(*error);
+    if (const auto ok = load_file(options.file, model); !ok) return ok.error();
   } else {
     return Error{ErrorCode::invalid_argument,
                  "which model? Give a .gguf, a Hugging Face folder, a plan file, or --spec dim=128,base=10000,ctx=4096",

@@ -18,11 +18,11 @@ std::string_view minor_version(std::string_view version) {
 
 }  // namespace
 
-std::optional<Error> foreign_ggml() {
+Result<void> check_ggml() {
   const std::string_view here = ggml_version();
   if (minor_version(here) == minor_version(MRROPE_GGML_VERSION) &&
       std::string_view(ggml_op_name(GGML_OP_ROPE)) == "ROPE") {
-    return std::nullopt;
+    return {};
   }
   return Error{ErrorCode::unsupported,
                fmt::format("libggml-mrrope.so was built for ggml {}, this program has {}", MRROPE_GGML_VERSION, here),

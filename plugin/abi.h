@@ -11,6 +11,6 @@ namespace mrrope::plugin {
 
 // ggml is at 0.x: a minor version may move fields and renumber operations. It compares the version of the backend
 // interface itself (GGML_BACKEND_API_VERSION); this is about everything behind it.
-std::optional<Error> foreign_ggml();
+Result<void> check_ggml();
 
 }  // namespace mrrope::plugin

@@ -110,10 +110,10 @@ nodes::FileFactors factors_of(const ggml_tensor& node) {
   return {.present = true, .values = {static_cast<const float*>(factors->data), pairs}};
 }
 
-std::optional<Error> misfit(const Plan& plan, int layer, const ggml_tensor& node) {
+Result<void> check_fit(const Plan& plan, int layer, const ggml_tensor& node) {
   const nodes::LayerShape shape{layer, node.op_params[nodes::kRopeDims], nodes::float_param(node, nodes::kRopeBase)};
-  if (std::optional<Error> error = nodes::misfit(plan, shape)) return error;
-  return nodes::other_factors(plan, layer, factors_of(node));
+  if (const auto ok = nodes::check_fit(plan, shape); !ok) return ok.error();
+  return nodes::check_factors(plan, layer, factors_of(node));
 }
 
 // Asked for every node while a context is made, and again for every new graph. What does not fit is found here, before
@@ -128,15 +128,15 @@ bool supports_op(ggml_backend_dev_t device, const ggml_tensor* node) try {
   if (place.layer < 0) return reason == nullptr;  // also what llama.cpp asks about while it loads weights
   const bool by_plan = order.stand() == Stand::plan && nodes::extended_group_of(order.plan().spec, place.layer) >= 0;
   if (by_plan) {
-    std::optional<Error> error;
+    Result<void> fits;
     if (reason != nullptr) {
-      error = Error{ErrorCode::unsupported, "cannot take this rotation, because " + std::string(reason),
-                    "layer " + std::to_string(place.layer)};
+      fits = Error{ErrorCode::unsupported, "cannot take this rotation, because " + std::string(reason),
+                   "layer " + std::to_string(place.layer)};
     } else {
-      error = misfit(order.plan(), place.layer, *node);
+      fits = check_fit(order.plan(), place.layer, *node);
     }
-    if (error) {
-      order.refuse(*error);
+    if (!fits) {
+      order.refuse(fits.error());
       return order.stand() == Stand::failed;
     }
   }
@@ -222,8 +222,8 @@ Plugin::Plugin() {
 // Programs may load us more than once; they get the same registration. It goes when the library is unloaded.
 ggml_backend_reg_t registration() try {
   static Plugin plugin;
-  if (const std::optional<Error> error = foreign_ggml()) {
-    plugin.order.refuse(*error);
+  if (const auto ok = check_ggml(); !ok) {
+    plugin.order.refuse(ok.error());
     // Whoever asked for a plan gets a device that fails; nobody else notices anything but the message
     if (plugin.order.stand() != Stand::failed) return nullptr;
   }

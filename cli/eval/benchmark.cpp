@@ -24,14 +24,14 @@ namespace {
 constexpr std::uint64_t kMaxHaystack = std::uint64_t{256} << 20;
 constexpr std::size_t kStoryBytes = std::size_t{1} << 20;  // some 230,000 tokens; longer prompts repeat it
 
-std::optional<Error> missing_texts(const eval::Task& task, const eval::TaskTexts& texts) {
+Result<void> check_texts(const eval::Task& task, const eval::TaskTexts& texts) {
   if (task.needs == eval::TaskNeeds::questions && texts.questions.empty()) {
     return usage(fmt::format("{} asks questions of a file: SQuAD, HotpotQA or NQ-open", task.name), "--questions");
   }
   if (task.needs == eval::TaskNeeds::items && texts.items.empty()) {
     return usage(fmt::format("{} asks the questions of its own file", task.name), "--items");
   }
-  return std::nullopt;
+  return {};
 }
 
 // A file serves one of two tasks: of RULER's questions qa_1 is SQuAD and qa_2 is HotpotQA, whose answers need several
@@ -55,7 +55,7 @@ Result<std::vector<const eval::Task*>> tasks_of(const BenchmarkCommand& command,
     std::vector<std::string_view> left_out;
     for (const eval::Task& task : eval::tasks()) {
       if (task.group != command.group) continue;
-      if (!missing_texts(task, texts) && fits_file(task, texts)) chosen.push_back(&task);
+      if (check_texts(task, texts) && fits_file(task, texts)) chosen.push_back(&task);
       else left_out.push_back(task.name);
     }
     if (chosen.empty()) return usage("no task of this group without a file of its items", "--items");
@@ -79,7 +79,7 @@ Result<std::vector<const eval::Task*>> tasks_of(const BenchmarkCommand& command,
                                 : fmt::format("no task \"{}\"; did you mean {}?", name, near),
                    "--tasks");
     }
-    if (auto error = missing_texts(*task, texts)) return *error;
+    if (const auto ok = check_texts(*task, texts); !ok) return ok.error();
     if (std::find(chosen.begin(), chosen.end(), task) == chosen.end()) chosen.push_back(task);
   }
   return chosen;
@@ -111,11 +111,11 @@ Result<eval::TaskTexts> texts_of(const BenchmarkCommand& command) {
     texts.questions = std::move(file->questions);
   }
   if (!command.items.empty()) {
-    auto error = eval::read_items(command.items, [&](eval::Item&& item) {
+    const Result<void> read = eval::read_items(command.items, [&](eval::Item&& item) {
       texts.items.push_back(std::move(item));
       return true;
     });
-    if (error) return *error;
+    if (!read) return read.error();
   }
   return texts;
 }

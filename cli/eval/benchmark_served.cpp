@@ -47,7 +47,7 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
   if (!key) return fail(key.error());
   servers.api_key = *key;
   // Asks nothing: a password in a URL is refused before the command is recorded
-  if (const auto error = run_requests(servers, 0, nullptr, nullptr)) return fail(*error);
+  if (const auto ok = run_requests(servers, 0, nullptr, nullptr); !ok) return fail(ok.error());
   if (const std::vector<std::string> urls = servers_without_encryption(servers); !key->empty() && !urls.empty()) {
     note("warning: the API key goes to {} without encryption; anyone on the way can read it\n", fmt::join(urls, ", "));
   }

@@ -46,7 +46,7 @@ struct Measurement {
   std::int64_t document_tokens = 0;   // of each text
   std::int64_t ctx_size = 0;          // of the context
   std::vector<std::int64_t> columns;  // of the table
-  std::function<std::optional<Error>(Session&, LlamaContext&, const Documents&, const Candidates&)> measure;
+  std::function<Result<void>(Session&, LlamaContext&, const Documents&, const Candidates&)> measure;
 };
 
 int run_task(const EvalOptions& options, const std::vector<std::string>& command, const Measurement& task) {
@@ -60,7 +60,7 @@ int run_task(const EvalOptions& options, const std::vector<std::string>& command
   context_options.ctx_size = task.ctx_size;
   Result<LlamaContext> context = LlamaContext::create(session->model, context_options);
   if (!context) return fail(context.error());
-  if (const auto error = task.measure(*session, *context, *documents, *candidates)) return ended(*error, options);
+  if (const auto ok = task.measure(*session, *context, *documents, *candidates); !ok) return ended(ok.error(), options);
   return print_results(options, session->run, *candidates, task.columns);
 }
 
@@ -101,13 +101,13 @@ int run_ppl(const PplCommand& options, const std::vector<std::string>& command) 
 }
 
 // One tensor of positions serves all layers: the probe would move those that never reach far, too, also without a plan.
-std::optional<Error> refuse_windows(const std::string& model) {
+Result<void> check_no_windows(const std::string& model) {
   const Result<ModelFile> file = read_model(model);
   if (!file) return file.error();
   const Result<RopeSpec> spec = rope_spec(*file);
   if (!spec) return Error{spec.error().code, to_string(spec.error()), model};
   const auto whole = [](const LayerGroup& group) { return group.extended; };
-  if (std::all_of(spec->groups.begin(), spec->groups.end(), whole)) return std::nullopt;
+  if (std::all_of(spec->groups.begin(), spec->groups.end(), whole)) return {};
   return Error{ErrorCode::unsupported, "some of its layers see a window only; measure with eval ppl", model};
 }
 
@@ -119,7 +119,7 @@ int run_gap(const GapCommand& options, const std::vector<std::string>& command) 
   const Result<std::int64_t> tokens = parse_context(options.tokens);
   if (!tokens) return fail({tokens.error().code, to_string(tokens.error()), "--tokens"});
   gap.tokens = *tokens;
-  if (const auto error = refuse_windows(options.eval.model)) return fail(*error);
+  if (const auto ok = check_no_windows(options.eval.model); !ok) return fail(ok.error());
   EvalOptions eval = options.eval;
   eval.settings["window"] = fmt::format("{} tokens, {} segments, {} per text", gap.tokens, gap.segments, gap.windows);
   return run_task(eval, command,

@@ -57,6 +57,6 @@ std::string brief(const Method& method);
 
 // The first thing that is wrong with a method for a model with `pairs` rotated pairs, if any: a value out of range, a
 // list of the wrong length, beta_slow above beta_fast. `where` is a path such as "params.beta_fast".
-std::optional<Error> check_method(const Method& method, int pairs);
+Result<void> check_method(const Method& method, int pairs);
 
 }  // namespace mrrope

@@ -62,7 +62,7 @@ struct Extension {
 
 // Whether a plan was made for a model of this shape: groups, widths, bases, the trained length, and the scaling it was
 // trained with.
-std::optional<Error> check_fit(const Plan& plan, const RopeSpec& spec);
+Result<void> check_fit(const Plan& plan, const RopeSpec& spec);
 
 // Errors: nowhere to write to (`where` is "output"), an output that is there or is the source, a model that was
 // extended before, a plan the engine cannot run, and a file that, read back, is not the plan.

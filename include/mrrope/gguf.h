@@ -192,13 +192,13 @@ struct WriteOptions {
 // and readable for nobody who may not read the source. A source that is changed meanwhile is an Error.
 // Of a split model only the first shard is rewritten, and the others are cloned or copied beside it; `target` must then
 // end in -00001-of-000NN.gguf.
-std::optional<Error> write_gguf(const GgufModel& model, const GgufEdits& edits, const std::string& target,
-                                const WriteOptions& options = {});
+Result<void> write_gguf(const GgufModel& model, const GgufEdits& edits, const std::string& target,
+                        const WriteOptions& options = {});
 
 // A second shard that holds only new tensors, for an untouched model loaded as "shard 1 of 2" (docs/gguf.md). Its key
 // mrrope.version says who wrote it.
-std::optional<Error> write_gguf_sidecar(std::span<const GgufEdits::NewTensor> tensors, const std::string& target,
-                                        const WriteOptions& options = {});
+Result<void> write_gguf_sidecar(std::span<const GgufEdits::NewTensor> tensors, const std::string& target,
+                                const WriteOptions& options = {});
 
 struct InPlaceOptions {
   // Also where whether others have the file open cannot be seen, and where it has several names (hard links).
@@ -212,8 +212,7 @@ struct InPlaceOptions {
 // removes all other mrrope.* keys and the appended tensors also takes the range and the padding out again, which gives
 // the file its old bytes back. Errors: unsupported, where the file system cannot insert a range; a file that another
 // program has open, which would go on with shifted weights.
-std::optional<Error> edit_gguf_in_place(const GgufModel& model, const GgufEdits& edits,
-                                        const InPlaceOptions& options = {});
+Result<void> edit_gguf_in_place(const GgufModel& model, const GgufEdits& edits, const InPlaceOptions& options = {});
 
 // True if a change in place was interrupted and has now been undone; false if there was nothing to do. A copy of the
 // file and its journal will do. Errors, with both files as they were: a journal that belongs neither to the caller nor

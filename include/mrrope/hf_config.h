@@ -111,11 +111,11 @@ class HfConfig {
 
   // Gives a field a new value, at its place or at the end of its object, in the indentation of the file.
   // Errors: no JSON; the object around the field is not there. Nothing has changed then.
-  std::optional<Error> set(std::string_view path, std::string_view json_text);
+  Result<void> set(std::string_view path, std::string_view json_text);
   // Errors: the field is not there.
-  std::optional<Error> remove(std::string_view path);
+  Result<void> remove(std::string_view path);
   // All or nothing. Errors: a field is not what its `before` says.
-  std::optional<Error> apply(std::span<const HfChange> changes);
+  Result<void> apply(std::span<const HfChange> changes);
 
   // What differs from the text that was parsed, field by field, in file order; new fields last.
   [[nodiscard]] std::vector<HfChange> changes() const;

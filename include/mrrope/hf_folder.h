@@ -27,15 +27,15 @@ inline constexpr std::string_view kExtendedConfig = "config.extended.json";  // 
 
 // Errors: the folder was changed before (config.original.json is there and differs); a file whose owner the caller
 // cannot keep, because it is another user's.
-std::optional<Error> replace_config(const std::string& folder, const HfConfig& config);
+Result<void> replace_config(const std::string& folder, const HfConfig& config);
 
 // config.json is again the first one, with its bytes, owner and mode, or the link it was; the one it replaces is kept
 // as config.extended.json. Errors: no config.original.json.
-std::optional<Error> restore_config(const std::string& folder);
+Result<void> restore_config(const std::string& folder);
 
 // Makes the folder `target` (its parent must be there) with `config`, its original() as config.original.json, and a
 // symbolic link to every other file of `folder`. A config under another name than config.json has that one's place:
 // neither of the two is linked. Errors: `target` exists and is not empty, a file that cannot be linked.
-std::optional<Error> link_folder(const std::string& folder, const std::string& target, const HfConfig& config);
+Result<void> link_folder(const std::string& folder, const std::string& target, const HfConfig& config);
 
 }  // namespace mrrope

@@ -47,9 +47,9 @@ struct PplOptions {
 // Stretches of which a record keeps the sum; lengths that are multiples have an exact end.
 inline constexpr std::int64_t kBucket = 256;
 
-std::optional<Error> measure_ppl(const LlamaModel& model, LlamaContext& context, std::span<const Document> documents,
-                                 std::span<const Candidate> candidates, const PplOptions& options, RunFolder& run,
-                                 const Control& control = {});
+Result<void> measure_ppl(const LlamaModel& model, LlamaContext& context, std::span<const Document> documents,
+                         std::span<const Candidate> candidates, const PplOptions& options, RunFolder& run,
+                         const Control& control = {});
 
 struct GapOptions {
   std::vector<std::int64_t> gaps;  // how much further the last segment seems to be; ascending
@@ -60,8 +60,8 @@ struct GapOptions {
 // -ln p of the last segment against the distance its rotation sees. Only distance matters to a rotary embedding, so
 // tokens * windows tokens meet the angles of a text of `gap` tokens, at a cost that does not grow with it. What it does
 // not see: that a long text has more to attend to. The first 8 tokens of the segment are not scored.
-std::optional<Error> measure_gap(const LlamaModel& model, LlamaContext& context, std::span<const Document> documents,
-                                 std::span<const Candidate> candidates, const GapOptions& options, RunFolder& run,
-                                 const Control& control = {});
+Result<void> measure_gap(const LlamaModel& model, LlamaContext& context, std::span<const Document> documents,
+                         std::span<const Candidate> candidates, const GapOptions& options, RunFolder& run,
+                         const Control& control = {});
 
 }  // namespace mrrope::eval

@@ -135,7 +135,7 @@ class RunFolder {
 
   // On disk when it returns. After an error (a full disk, a score that is not a number) the file holds what it held
   // before.
-  [[nodiscard]] std::optional<Error> append(const Record& record);
+  [[nodiscard]] Result<void> append(const Record& record);
 
   RunFolder(RunFolder&&) noexcept;
   RunFolder& operator=(RunFolder&&) noexcept;
@@ -146,7 +146,7 @@ class RunFolder {
  private:
   struct Log;  // the open file; none if only read
   RunFolder();
-  [[nodiscard]] std::optional<Error> load();
+  [[nodiscard]] Result<void> load();
 
   std::string path_;
   RunInfo info_;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cassert>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -77,6 +78,30 @@ class [[nodiscard]] Result {
   }
 
   std::variant<T, Error> state_;
+};
+
+// Of what has nothing to say when it succeeds:  if (const auto ok = run.append(record); !ok) return ok.error();
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] bool has_value() const noexcept { return !error_; }
+  explicit operator bool() const noexcept { return has_value(); }
+
+  // Domain: !has_value().
+  [[nodiscard]] const Error& error() const& noexcept {
+    assert(!has_value());
+    return *error_;
+  }
+  [[nodiscard]] Error&& error() && noexcept {
+    assert(!has_value());
+    return *std::move(error_);
+  }
+
+ private:
+  std::optional<Error> error_;
 };
 
 }  // namespace mrrope

@@ -5,8 +5,8 @@
 //   Result<LlamaModel> model = LlamaModel::load("model.gguf");
 //   Result<LlamaContext> context = LlamaContext::create(*model, {.ctx_size = 32768});
 //   Result<std::vector<Token>> tokens = model->tokenize(text);
-//   std::optional<Error> error = context->use(plan);              // the file is not touched; use another one any time
-//   error = context->decode(*tokens, {.logits_from = 0}, [&](std::size_t i, std::span<const float> row) {
+//   Result<void> done = context->use(plan);                       // the file is not touched; use another one any time
+//   done = context->decode(*tokens, {.logits_from = 0}, [&](std::size_t i, std::span<const float> row) {
 //     …                                                           // row predicts the token after tokens[i]
 //   });
 //   context->rotation();                                          // what was really computed, per group of layers
@@ -171,15 +171,15 @@ class LlamaContext {
   // rotate as in the file. Empties the cache. Errors, with everything left as it was: inconsistent if the model's
   // layers, rotated dimensions or base are not those of plan.spec; unsupported if it does not rotate.
   // Cost: microseconds, and once per context one token.
-  [[nodiscard]] std::optional<Error> use(const Plan& plan);
+  [[nodiscard]] Result<void> use(const Plan& plan);
   // Back to what the file says. Empties the cache.
   void use_file();
 
   // Appends tokens to the cache. After an error the cache is as it was before the call or, where it cannot go back
   // (can_truncate, swa_full), empty: see n_cached. ErrorCode::cancelled after request_cancel().
   // Memory: ubatch_size rows of logits at most.
-  [[nodiscard]] std::optional<Error> decode(std::span<const Token> tokens, const DecodeOptions& options = {},
-                                            const LogitsSink& sink = nullptr);
+  [[nodiscard]] Result<void> decode(std::span<const Token> tokens, const DecodeOptions& options = {},
+                                    const LogitsSink& sink = nullptr);
 
   // Appends the prompt and what the model finds most likely after it; of equals the token with the lowest number. The
   // last token of the result is not in the cache.
@@ -194,7 +194,7 @@ class LlamaContext {
 
   // Forgets all but the first n cached tokens. Domain: n <= n_cached(). Errors: unsupported where the cache cannot go
   // back that far; then nothing changes.
-  [[nodiscard]] std::optional<Error> truncate(std::size_t n);
+  [[nodiscard]] Result<void> truncate(std::size_t n);
   void clear();  // truncate(0); always possible
 
   // Ends the call that is running, or else the next decode or generate, with ErrorCode::cancelled. From any thread; the

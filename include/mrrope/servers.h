@@ -4,7 +4,7 @@
 // side.
 //
 //   ServerOptions options{.urls = {"http://node1:8000", "http://node2:8000"}, .model = "Qwen/Qwen3-8B"};
-//   std::optional<Error> error = run_requests(options, samples.size(),
+//   Result<void> ended = run_requests(options, samples.size(),
 //       [&](std::size_t i) -> Result<ServerRequest> { return ServerRequest{.prompt = prompt_of(samples[i])}; },
 //       [&](std::size_t i, const Result<ServerAnswer>& answer) { return record(i, answer); });
 //
@@ -83,10 +83,10 @@ struct ServerAnswer {
 //   - done returns one: that one;
 //   - *cancel becomes true (cancelled): within a fraction of a second, connections are closed;
 //   - options are out of range (invalid_argument).
-std::optional<Error> run_requests(
-    const ServerOptions& options, std::size_t n, const std::function<Result<ServerRequest>(std::size_t i)>& make,
-    const std::function<std::optional<Error>(std::size_t i, const Result<ServerAnswer>&)>& done,
-    const std::atomic<bool>* cancel = nullptr);
+Result<void> run_requests(const ServerOptions& options, std::size_t n,
+                          const std::function<Result<ServerRequest>(std::size_t i)>& make,
+                          const std::function<Result<void>(std::size_t i, const Result<ServerAnswer>&)>& done,
+                          const std::atomic<bool>* cancel = nullptr);
 
 // Of options.urls those that a key should not be sent to without a word: http, and another machine. Anyone on the way
 // can read it.

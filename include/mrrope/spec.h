@@ -62,7 +62,7 @@ inline constexpr int kMaxLayers = 4096;
 Result<RopeSpec> parse_spec(std::string_view text);
 
 // The first thing that is wrong with a spec, if any; `where` is a path such as "groups[1].rotary_dim".
-std::optional<Error> check_spec(const RopeSpec& spec);
+Result<void> check_spec(const RopeSpec& spec);
 
 // The table the group was released with, relative to base^(-i/n): all 1 and scale 1 for a plain model.
 // Domain: a spec that passes check_spec.

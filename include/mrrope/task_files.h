@@ -64,6 +64,6 @@ using TakeItem = std::function<bool(Item&&)>;
 //   InfiniteBench  {id, context, input, answer, options?}
 //                  An answer is a text, a number or a list of them; with options one of them, or that and its letter.
 //   LongBench-v2   {_id, domain, sub_domain, difficulty, length, question, choice_A … choice_D, answer, context}
-std::optional<Error> read_items(const std::string& path, const TakeItem& take);
+Result<void> read_items(const std::string& path, const TakeItem& take);
 
 }  // namespace mrrope::eval

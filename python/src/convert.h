@@ -37,8 +37,8 @@ T value(Result<T> result) {
   return *std::move(result);
 }
 
-inline void check(const std::optional<Error>& error) {
-  if (error) raise(*error);
+inline void check(const Result<void>& result) {
+  if (!result) raise(result.error());
 }
 
 // What the headers document as a domain is an error here: Python callers come from outside.

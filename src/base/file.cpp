@@ -160,15 +160,15 @@ Result<std::size_t> File::read_at(std::uint64_t offset, std::span<std::byte> int
   return done;
 }
 
-std::optional<Error> File::read_all_at(std::uint64_t offset, std::span<std::byte> into) const {
+Result<void> File::read_all_at(std::uint64_t offset, std::span<std::byte> into) const {
   const Result<std::size_t> count = read_at(offset, into);
   if (!count) return count.error();
-  if (*count == into.size()) return std::nullopt;
+  if (*count == into.size()) return {};
   return Error{ErrorCode::io, "the file ended at byte " + std::to_string(offset + *count) + " while it was being read",
                path_};
 }
 
-std::optional<Error> File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+Result<void> File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   if (!representable(offset, bytes.size())) return too_far(path_);
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -178,52 +178,52 @@ std::optional<Error> File::write_at(std::uint64_t offset, std::span<const std::b
     if (count < 0) return os_error("write", path_, errno);
     done += static_cast<std::size_t>(count);
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> File::resize(std::uint64_t size) {
+Result<void> File::resize(std::uint64_t size) {
   if (!representable(size, 0)) return too_far(path_);
   while (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
     if (errno != EINTR) return os_error("change the size", path_, errno);
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> File::sync() {
+Result<void> File::sync() {
   if (::fsync(descriptor_) != 0) return os_error("sync to disk", path_, errno);
-  return std::nullopt;
+  return {};
 }
 
 // ---- Names ---------------------------------------------------------------------------------------------------------
 
-std::optional<Error> sync_folder_of(const std::string& path) {
+Result<void> sync_folder_of(const std::string& path) {
   const std::string folder = folder_of(path);
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return os_error("open", folder, errno);
   const File handle(descriptor, folder);
   // Some file systems cannot sync a folder and say EINVAL; there is nothing better to do on them.
   if (::fsync(descriptor) != 0 && errno != EINVAL) return os_error("sync to disk", folder, errno);
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> remove_file(const std::string& path) {
+Result<void> remove_file(const std::string& path) {
   if (::unlink(path.c_str()) != 0) return os_error("remove", path, errno);
   return sync_folder_of(path);
 }
 
 // ---- PendingFile ---------------------------------------------------------------------------------------------------
 
-std::optional<Error> check_free(const std::string& target, bool overwrite) {
+Result<void> check_free(const std::string& target, bool overwrite) {
   struct stat status {};
   if (!overwrite && ::lstat(target.c_str(), &status) == 0) return exists(target);
   if (overwrite && ::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     return Error{ErrorCode::io, "not a regular file", target};
   }
-  return std::nullopt;
+  return {};
 }
 
 Result<PendingFile> PendingFile::create(const std::string& target, bool overwrite) {
-  if (auto error = check_free(target, overwrite)) return *std::move(error);
+  if (const auto ok = check_free(target, overwrite); !ok) return ok.error();
 
   const std::string folder = folder_of(target);
   const int unnamed = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
@@ -261,19 +261,19 @@ void PendingFile::take_mode_and_owner(const FileStatus& like, bool strict) {
   strict_ = strict;
 }
 
-std::optional<Error> PendingFile::settle_mode() {
+Result<void> PendingFile::settle_mode() {
   if (like_ && ::fchown(file_.descriptor(), like_->owner, like_->group) != 0) {
     if (strict_) return os_error("keep the owner and group of the file", target_, errno);
     if (::fchown(file_.descriptor(), static_cast<uid_t>(-1), like_->group) != 0) mode_ &= ~std::uint32_t{0070};
   }
   // File systems without permissions refuse, or pretend
   (void)::fchmod(file_.descriptor(), mode_);
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> PendingFile::commit() {
-  if (auto error = settle_mode()) return error;
-  if (auto error = file_.sync()) return error;
+Result<void> PendingFile::commit() {
+  if (const auto ok = settle_mode(); !ok) return ok.error();
+  if (const auto ok = file_.sync(); !ok) return ok.error();
 
   // A file without a name is linked to its target, or, to replace one, to a temporary name first: link(2) refuses to
   // replace, rename(2) refuses to keep.
@@ -315,14 +315,14 @@ Result<std::string> read_file(const std::string& path, std::uint64_t most) {
   if (!size) return size.error();
   if (*size > most) return Error{ErrorCode::malformed, "too large", path};
   std::string text(static_cast<std::size_t>(*size), '\0');
-  if (auto error = file->read_all_at(0, bytes_of(text))) return *error;
+  if (const auto ok = file->read_all_at(0, bytes_of(text)); !ok) return ok.error();
   return text;
 }
 
-std::optional<Error> write_file(const std::string& path, std::string_view text, bool overwrite) {
+Result<void> write_file(const std::string& path, std::string_view text, bool overwrite) {
   Result<PendingFile> pending = PendingFile::create(path, overwrite);
   if (!pending) return pending.error();
-  if (auto error = pending->file().write_at(0, bytes_of(text))) return error;
+  if (const auto ok = pending->file().write_at(0, bytes_of(text)); !ok) return ok.error();
   return pending->commit();
 }
 

@@ -76,10 +76,10 @@ class File {
   // Bytes read: less than asked only where the file ends.
   [[nodiscard]] Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const;
   // The same, but an end before the last byte is an Error.
-  [[nodiscard]] std::optional<Error> read_all_at(std::uint64_t offset, std::span<std::byte> into) const;
-  [[nodiscard]] std::optional<Error> write_at(std::uint64_t offset, std::span<const std::byte> bytes);
-  [[nodiscard]] std::optional<Error> resize(std::uint64_t size);
-  [[nodiscard]] std::optional<Error> sync();
+  [[nodiscard]] Result<void> read_all_at(std::uint64_t offset, std::span<std::byte> into) const;
+  [[nodiscard]] Result<void> write_at(std::uint64_t offset, std::span<const std::byte> bytes);
+  [[nodiscard]] Result<void> resize(std::uint64_t size);
+  [[nodiscard]] Result<void> sync();
 
  private:
   int descriptor_ = -1;
@@ -87,13 +87,13 @@ class File {
 };
 
 // Makes names that were added to or removed from the folder of `path` permanent.
-std::optional<Error> sync_folder_of(const std::string& path);
+Result<void> sync_folder_of(const std::string& path);
 
 // Removes the name and syncs its folder.
-std::optional<Error> remove_file(const std::string& path);
+Result<void> remove_file(const std::string& path);
 
 // An Error if the target exists and `overwrite` is false, or if it is no file that could be replaced.
-std::optional<Error> check_free(const std::string& target, bool overwrite);
+Result<void> check_free(const std::string& target, bool overwrite);
 
 // A file being written for `target`, invisible until commit(). Where the file system has O_TMPFILE it has no name at
 // all, so that a killed process leaves nothing behind; elsewhere it is "<target>.XXXXXX.tmp", removed by the
@@ -121,7 +121,7 @@ class PendingFile {
 
   // Syncs the content, gives it its name in one step, syncs the folder. Without `overwrite` a target that has appeared
   // in the meantime is an Error, and it stays.
-  [[nodiscard]] std::optional<Error> commit();
+  [[nodiscard]] Result<void> commit();
 
  private:
   PendingFile(File file, std::string target, std::string temporary, bool overwrite, std::uint32_t mode)
@@ -130,7 +130,7 @@ class PendingFile {
         temporary_(std::move(temporary)),
         overwrite_(overwrite),
         mode_(mode) {}
-  std::optional<Error> settle_mode();
+  Result<void> settle_mode();
 
   File file_;
   std::string target_;
@@ -145,7 +145,7 @@ class PendingFile {
 Result<std::string> read_file(const std::string& path, std::uint64_t most);
 
 // A file with this content, complete and on the disk, or none: PendingFile for a text.
-std::optional<Error> write_file(const std::string& path, std::string_view text, bool overwrite);
+Result<void> write_file(const std::string& path, std::string_view text, bool overwrite);
 
 inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
   return std::as_bytes(std::span(text.data(), text.size()));

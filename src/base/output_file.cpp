@@ -28,7 +28,7 @@ Result<bool> may_replace(const std::string& path, const OutputRule& rule) {
   if (std::any_of(rule.inputs.begin(), rule.inputs.end(), is_target)) {
     return refused("this command reads that file, and never replaces it; take another name", path);
   }
-  if (auto error = check_free(path, true)) return *error;
+  if (const auto ok = check_free(path, true); !ok) return ok.error();
   if (rule.force) return true;
   const Result<File> file = File::open(path, File::Access::read);
   std::string start(kOutputStart, '\0');
@@ -39,7 +39,7 @@ Result<bool> may_replace(const std::string& path, const OutputRule& rule) {
   return true;
 }
 
-std::optional<Error> write_output(const std::string& path, std::string_view text, const OutputRule& rule) {
+Result<void> write_output(const std::string& path, std::string_view text, const OutputRule& rule) {
   const Result<bool> replace = may_replace(path, rule);
   if (!replace) return replace.error();
   return write_file(path, text, *replace);

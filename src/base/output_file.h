@@ -29,7 +29,7 @@ inline constexpr std::size_t kOutputStart = 4096;
 Result<bool> may_replace(const std::string& path, const OutputRule& rule);
 
 // A file with this content, complete and on the disk, or the old one. Errors: those of may_replace() and write_file().
-std::optional<Error> write_output(const std::string& path, std::string_view text, const OutputRule& rule);
+Result<void> write_output(const std::string& path, std::string_view text, const OutputRule& rule);
 
 // A name from a file as the name of one file or folder: nothing in it leads elsewhere or hides it. As lm_eval's
 // sanitize_model_name, runs of "<>:/|\?*[] and of control characters become "__"; besides, it is never empty, does not

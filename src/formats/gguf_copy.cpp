@@ -35,33 +35,33 @@ struct Range {
   }
 };
 
-std::optional<Error> read_and_write(const base::File& from, base::File& to, Range range, Progress& progress) {
+Result<void> read_and_write(const base::File& from, base::File& to, Range range, Progress& progress) {
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBuffer, range.length)));
   while (range.length > 0) {
     const std::span<std::byte> part(buffer.data(),
                                     static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), range.length)));
-    if (auto error = from.read_all_at(range.from, part)) return error;
-    if (auto error = to.write_at(range.to, part)) return error;
+    if (const auto ok = from.read_all_at(range.from, part); !ok) return ok.error();
+    if (const auto ok = to.write_at(range.to, part); !ok) return ok.error();
     range.advance(part.size());
     if (!progress.advance(part.size())) return stopped(to);
   }
-  return std::nullopt;
+  return {};
 }
 
 // A full disk is known before it is full. Best effort: others may fill it meanwhile, and quotas are not asked.
-std::optional<Error> check_space(const base::File& to, std::uint64_t needed) {
+Result<void> check_space(const base::File& to, std::uint64_t needed) {
   struct statvfs status {};
-  if (::fstatvfs(to.descriptor(), &status) != 0) return std::nullopt;
+  if (::fstatvfs(to.descriptor(), &status) != 0) return {};
   const std::uint64_t available = static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
-  if (available >= needed) return std::nullopt;
+  if (available >= needed) return {};
   return Error{
       ErrorCode::io,
       "needs " + std::to_string(needed) + " bytes, but the disk has only " + std::to_string(available) + " left",
       to.path()};
 }
 
-std::optional<Error> copy_in_kernel(const base::File& from, base::File& to, Range range, Progress& progress) {
-  if (auto error = check_space(to, range.length)) return error;
+Result<void> copy_in_kernel(const base::File& from, base::File& to, Range range, Progress& progress) {
+  if (const auto ok = check_space(to, range.length); !ok) return ok.error();
   while (range.length > 0) {
     auto in = static_cast<off_t>(range.from);
     auto out = static_cast<off_t>(range.to);
@@ -79,7 +79,7 @@ std::optional<Error> copy_in_kernel(const base::File& from, base::File& to, Rang
     range.advance(static_cast<std::uint64_t>(count));
     if (!progress.advance(static_cast<std::uint64_t>(count))) return stopped(to);
   }
-  return std::nullopt;
+  return {};
 }
 
 bool clone(const base::File& from, base::File& to, Range range) {
@@ -89,8 +89,8 @@ bool clone(const base::File& from, base::File& to, Range range) {
 
 }  // namespace
 
-std::optional<Error> copy_range(const base::File& from, std::uint64_t from_offset, std::uint64_t length, base::File& to,
-                                std::uint64_t to_offset, Progress& progress) {
+Result<void> copy_range(const base::File& from, std::uint64_t from_offset, std::uint64_t length, base::File& to,
+                        std::uint64_t to_offset, Progress& progress) {
   const Result<std::uint64_t> block = to.block_size();
   if (!block) return block.error();
   const Result<std::uint64_t> size = from.size();
@@ -103,7 +103,7 @@ std::optional<Error> copy_range(const base::File& from, std::uint64_t from_offse
     const std::uint64_t blocks = to_the_end ? length - before : (length - before) / *block * *block;
     if (blocks > 0 && clone(from, to, {from_offset + before, to_offset + before, blocks})) {
       if (!progress.advance(blocks)) return stopped(to);
-      if (auto error = read_and_write(from, to, {from_offset, to_offset, before}, progress)) return error;
+      if (const auto ok = read_and_write(from, to, {from_offset, to_offset, before}, progress); !ok) return ok.error();
       range.advance(before + blocks);
     }
   }

@@ -33,7 +33,7 @@ auto position_of(std::vector<GgufEntry>& entries, std::string_view key) {
   return std::find_if(entries.begin(), entries.end(), [&](const GgufEntry& entry) { return entry.key == key; });
 }
 
-std::optional<Error> relabel(GgufFile& file, const std::string& architecture) {
+Result<void> relabel(GgufFile& file, const std::string& architecture) {
   const auto label = position_of(file.entries, kArchitectureKey);
   if (label == file.entries.end() || !label->value.text()) {
     return refused(ErrorCode::inconsistent, "the file does not name its architecture, so it cannot be relabelled",
@@ -47,17 +47,17 @@ std::optional<Error> relabel(GgufFile& file, const std::string& architecture) {
       entry.key = architecture + "." + entry.key.substr(old.size());
     }
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> change(GgufFile& file, const GgufEdits::Change& change) {
+Result<void> change(GgufFile& file, const GgufEdits::Change& change) {
   if (change.key == kAlignmentKey) {
     return refused(ErrorCode::unsupported, "cannot be changed: all tensor data would have to move", change.key);
   }
   const auto place = position_of(file.entries, change.key);
   if (!change.value) {
     if (place != file.entries.end()) file.entries.erase(place);
-    return std::nullopt;
+    return {};
   }
   if (change.key == kPaddingKey) return refused(ErrorCode::invalid_argument, "is reserved", change.key);
   if (change.key.empty() || change.key.size() > kMaxName) {
@@ -71,12 +71,12 @@ std::optional<Error> change(GgufFile& file, const GgufEdits::Change& change) {
   } else {
     file.entries.push_back({change.key, *change.value});
   }
-  return std::nullopt;
+  return {};
 }
 
 // Relabelling can run into keys that the file has under the new label already, and into ours: "general" is a prefix
 // like any other.
-std::optional<Error> check_keys(const GgufFile& old, const GgufFile& file) {
+Result<void> check_keys(const GgufFile& old, const GgufFile& file) {
   const GgufValue* before = old.find(kAlignmentKey);
   const GgufValue* after = file.find(kAlignmentKey);
   if ((before == nullptr) != (after == nullptr) || (before != nullptr && *before != *after) ||
@@ -87,7 +87,7 @@ std::optional<Error> check_keys(const GgufFile& old, const GgufFile& file) {
   for (const GgufEntry& entry : file.entries) keys.emplace_back(entry.key);
   std::sort(keys.begin(), keys.end());
   const auto twice = std::adjacent_find(keys.begin(), keys.end());
-  if (twice == keys.end()) return std::nullopt;
+  if (twice == keys.end()) return {};
   return refused(ErrorCode::inconsistent, "the relabelled file would have this key twice", *twice);
 }
 
@@ -106,7 +106,7 @@ void count_tensors(GgufFile& file, std::size_t before) {
 
 // ---- Tensors -------------------------------------------------------------------------------------------------------
 
-std::optional<Error> remove_tensors(GgufFile& file, const std::vector<std::string>& names) {
+Result<void> remove_tensors(GgufFile& file, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (file.find_tensor(name) == nullptr)
       return refused(ErrorCode::invalid_argument, "no such tensor to remove", name);
@@ -119,10 +119,10 @@ std::optional<Error> remove_tensors(GgufFile& file, const std::vector<std::strin
     return refused(ErrorCode::unsupported, "only the last tensors of a file can be removed", first->name);
   }
   file.tensors.erase(first, file.tensors.end());
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> add_tensor(GgufFile& file, const GgufEdits::NewTensor& tensor) {
+Result<void> add_tensor(GgufFile& file, const GgufEdits::NewTensor& tensor) {
   const std::uint64_t count = tensor.values.size();
   if (tensor.name.empty() || tensor.name.size() > kMaxNewName) {
     return refused(ErrorCode::invalid_argument, fmt::format("a tensor's name has 1 to {} bytes", kMaxNewName),
@@ -130,7 +130,7 @@ std::optional<Error> add_tensor(GgufFile& file, const GgufEdits::NewTensor& tens
   }
   if (count == 0) return refused(ErrorCode::invalid_argument, "a tensor without values", tensor.name);
   if (const GgufTensor* old = file.find_tensor(tensor.name)) {
-    if (old->type == kF32 && old->bytes == count * sizeof(float)) return std::nullopt;
+    if (old->type == kF32 && old->bytes == count * sizeof(float)) return {};
     const TensorType* type = tensor_type(old->type);
     return refused(ErrorCode::inconsistent,
                    fmt::format("exists as {} of {} bytes and cannot become f32 of {} bytes",
@@ -142,18 +142,18 @@ std::optional<Error> add_tensor(GgufFile& file, const GgufEdits::NewTensor& tens
                           .type = kF32,
                           .offset = padded(data_end(file), file.alignment),
                           .bytes = count * sizeof(float)});
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> add_tensors(GgufFile& file, const std::vector<GgufEdits::NewTensor>& tensors) {
+Result<void> add_tensors(GgufFile& file, const std::vector<GgufEdits::NewTensor>& tensors) {
   for (auto tensor = tensors.begin(); tensor != tensors.end(); ++tensor) {
     const auto same = [&](const GgufEdits::NewTensor& other) { return other.name == tensor->name; };
     if (std::any_of(tensors.begin(), tensor, same)) {
       return refused(ErrorCode::invalid_argument, "given twice", tensor->name);
     }
-    if (auto error = add_tensor(file, *tensor)) return error;
+    if (const auto ok = add_tensor(file, *tensor); !ok) return ok.error();
   }
-  return std::nullopt;
+  return {};
 }
 
 // ---- The end of the file -------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ void stretch_unknown(GgufFile& file) {
 }
 
 // Sizes and offsets of `now`, whose lists are final. `kept_tensors`: how many of the old ones stay.
-std::optional<Error> settle(const GgufFile& old, std::size_t kept_tensors, Edited& now) {
+Result<void> settle(const GgufFile& old, std::size_t kept_tensors, Edited& now) {
   GgufFile& file = now.file;
   const bool appended = file.tensors.size() > kept_tensors;
   const bool removed = kept_tensors < old.tensors.size();
@@ -219,12 +219,12 @@ std::optional<Error> settle(const GgufFile& old, std::size_t kept_tensors, Edite
   file.file_size = file.data_offset + size;
   if (header != unpadded_header_size(old)) file.padding.clear();
   stretch_unknown(file);
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> check_size(const GgufFile& file) {
+Result<void> check_size(const GgufFile& file) {
   if (file.data_offset <= kMaxGgufHeader && file.entries.size() <= kMaxEntries && file.tensors.size() <= kMaxTensors) {
-    return std::nullopt;
+    return {};
   }
   return Error{ErrorCode::unsupported, "the edited header would be larger than we can read back", file.path};
 }
@@ -253,18 +253,18 @@ Result<Edited> apply_edits(const GgufFile& file, const GgufEdits& edits) {
     now.file.entries.erase(padding);
   }
   if (edits.architecture) {
-    if (auto error = relabel(now.file, *edits.architecture)) return *error;
+    if (const auto ok = relabel(now.file, *edits.architecture); !ok) return ok.error();
   }
-  if (auto error = remove_tensors(now.file, edits.removed_tensors)) return *error;
+  if (const auto ok = remove_tensors(now.file, edits.removed_tensors); !ok) return ok.error();
   const std::size_t kept_tensors = now.file.tensors.size();
-  if (auto error = add_tensors(now.file, edits.tensors)) return *error;
+  if (const auto ok = add_tensors(now.file, edits.tensors); !ok) return ok.error();
   count_tensors(now.file, file.tensors.size());
   for (const GgufEdits::Change& change : edits.changes) {
-    if (auto error = formats::change(now.file, change)) return *error;
+    if (const auto ok = formats::change(now.file, change); !ok) return ok.error();
   }
-  if (auto error = check_keys(file, now.file)) return *error;
-  if (auto error = settle(file, kept_tensors, now)) return *error;
-  if (auto error = check_size(now.file)) return *error;
+  if (const auto ok = check_keys(file, now.file); !ok) return ok.error();
+  if (const auto ok = settle(file, kept_tensors, now); !ok) return ok.error();
+  if (const auto ok = check_size(now.file); !ok) return ok.error();
   return now;
 }
 

@@ -10,15 +10,15 @@
 
 namespace mrrope::formats {
 
-std::optional<Error> Effects::step() {
-  if (!steps_.go_on || steps_.go_on()) return std::nullopt;
+Result<void> Effects::step() {
+  if (!steps_.go_on || steps_.go_on()) return {};
   stopped_ = true;
   return Error{ErrorCode::io, "interrupted", file_.path()};
 }
 
-std::optional<Error> Effects::shift(std::int64_t bytes) {
-  if (bytes == 0) return std::nullopt;
-  if (auto error = step()) return error;
+Result<void> Effects::shift(std::int64_t bytes) {
+  if (bytes == 0) return {};
+  if (const auto ok = step(); !ok) return ok.error();
   const int mode = bytes > 0 ? FALLOC_FL_INSERT_RANGE : FALLOC_FL_COLLAPSE_RANGE;
   if (::fallocate(file_.descriptor(), mode, 0, static_cast<off_t>(bytes > 0 ? bytes : -bytes)) == 0) return sync();
   if (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS) {
@@ -30,37 +30,37 @@ std::optional<Error> Effects::shift(std::int64_t bytes) {
   return base::os_error("insert a range", file_.path(), errno);
 }
 
-std::optional<Error> Effects::write(std::uint64_t offset, std::span<const std::byte> bytes) {
+Result<void> Effects::write(std::uint64_t offset, std::span<const std::byte> bytes) {
   for (std::size_t done = 0; done < bytes.size();) {
-    if (auto error = step()) return error;
+    if (const auto ok = step(); !ok) return ok.error();
     const std::size_t length = std::min(steps_.piece, bytes.size() - done);
-    if (auto error = file_.write_at(offset + done, bytes.subspan(done, length))) return error;
+    if (const auto ok = file_.write_at(offset + done, bytes.subspan(done, length)); !ok) return ok.error();
     done += length;
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> Effects::resize(std::uint64_t size) {
+Result<void> Effects::resize(std::uint64_t size) {
   const Result<std::uint64_t> present = file_.size();
   if (!present) return present.error();
-  if (*present == size) return std::nullopt;
-  if (auto error = step()) return error;
+  if (*present == size) return {};
+  if (const auto ok = step(); !ok) return ok.error();
   return file_.resize(size);
 }
 
-std::optional<Error> Effects::sync() {
-  if (auto error = step()) return error;
+Result<void> Effects::sync() {
+  if (const auto ok = step(); !ok) return ok.error();
   return file_.sync();
 }
 
-std::optional<Error> Effects::restore(const Journal& journal, std::int64_t shift) {
+Result<void> Effects::restore(const Journal& journal, std::int64_t shift) {
   for (std::size_t i = 0; i < journal.regions().size(); ++i) {
-    if (auto error = restore_region(journal, i, shift)) return error;
+    if (const auto ok = restore_region(journal, i, shift); !ok) return ok.error();
   }
   return sync();
 }
 
-std::optional<Error> Effects::restore_region(const Journal& journal, std::size_t index, std::int64_t shift) {
+Result<void> Effects::restore_region(const Journal& journal, std::size_t index, std::int64_t shift) {
   const Region region = journal.regions()[index];
   const std::uint64_t gone = shift < 0 ? static_cast<std::uint64_t>(-shift) : 0;
   std::vector<std::byte> buffer(steps_.piece);
@@ -68,20 +68,20 @@ std::optional<Error> Effects::restore_region(const Journal& journal, std::size_t
     const auto length =
         static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), region.offset + region.length - at));
     const std::span<std::byte> part = std::span(buffer).first(length);
-    if (auto error = journal.read(index, at - region.offset, part)) return error;
-    if (auto error = write(at + static_cast<std::uint64_t>(shift), part)) return error;
+    if (const auto ok = journal.read(index, at - region.offset, part); !ok) return ok.error();
+    if (const auto ok = write(at + static_cast<std::uint64_t>(shift), part); !ok) return ok.error();
     at += length;
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> Effects::set_phase(Journal& journal, Phase phase) {
-  if (auto error = step()) return error;
+Result<void> Effects::set_phase(Journal& journal, Phase phase) {
+  if (const auto ok = step(); !ok) return ok.error();
   return journal.set_phase(phase);
 }
 
-std::optional<Error> Effects::remove(const Journal& journal) {
-  if (auto error = step()) return error;
+Result<void> Effects::remove(const Journal& journal) {
+  if (const auto ok = step(); !ok) return ok.error();
   return base::remove_file(journal.path());
 }
 

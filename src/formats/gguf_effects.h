@@ -19,23 +19,23 @@ class Effects {
   Effects(base::File& file, const Steps& steps) : file_(file), steps_(steps) {}
 
   // Asks whether to go on; every effect below begins with it.
-  [[nodiscard]] std::optional<Error> step();
+  [[nodiscard]] Result<void> step();
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
 
   // Inserts `bytes` at the front, or takes them out if negative; on disk afterwards.
   // Errors: unsupported, where the file system cannot.
-  std::optional<Error> shift(std::int64_t bytes);
-  std::optional<Error> write(std::uint64_t offset, std::span<const std::byte> bytes);
-  std::optional<Error> resize(std::uint64_t size);
-  std::optional<Error> sync();
+  Result<void> shift(std::int64_t bytes);
+  Result<void> write(std::uint64_t offset, std::span<const std::byte> bytes);
+  Result<void> resize(std::uint64_t size);
+  Result<void> sync();
   // Puts all regions back, in a file that is shifted by `shift`; what the shift took out has no place there. On disk
   // afterwards.
-  std::optional<Error> restore(const Journal& journal, std::int64_t shift);
-  std::optional<Error> set_phase(Journal& journal, Phase phase);
-  std::optional<Error> remove(const Journal& journal);
+  Result<void> restore(const Journal& journal, std::int64_t shift);
+  Result<void> set_phase(Journal& journal, Phase phase);
+  Result<void> remove(const Journal& journal);
 
  private:
-  std::optional<Error> restore_region(const Journal& journal, std::size_t index, std::int64_t shift);
+  Result<void> restore_region(const Journal& journal, std::size_t index, std::int64_t shift);
 
   base::File& file_;
   const Steps& steps_;

@@ -36,7 +36,7 @@ namespace {
 
 Result<Edited> plan(const GgufModel& model, const GgufEdits& edits, const base::File& file) {
   const GgufFile& old = model.head();
-  if (auto error = check_shards(model, edits)) return *error;
+  if (const auto ok = check_shards(model, edits); !ok) return ok.error();
   Result<Edited> now = apply_edits(old, edits);
   if (!now) return now.error();
   if (old.padding != now->file.padding) {
@@ -79,21 +79,21 @@ std::vector<Write> written(const Edited& now, const std::string& header, const G
   return writes;
 }
 
-std::optional<Error> change(Effects& effects, Journal& journal, const std::vector<Write>& writes) {
-  if (auto error = effects.shift(journal.head().shift)) return error;
-  if (auto error = effects.set_phase(journal, Phase::shifted)) return error;
+Result<void> change(Effects& effects, Journal& journal, const std::vector<Write>& writes) {
+  if (const auto ok = effects.shift(journal.head().shift); !ok) return ok.error();
+  if (const auto ok = effects.set_phase(journal, Phase::shifted); !ok) return ok.error();
   for (const Write& write : writes) {
-    if (auto error = effects.write(write.offset, write.bytes)) return error;
+    if (const auto ok = effects.write(write.offset, write.bytes); !ok) return ok.error();
   }
-  if (auto error = effects.resize(journal.head().new_size)) return error;
+  if (const auto ok = effects.resize(journal.head().new_size); !ok) return ok.error();
   return effects.sync();
 }
 
 // A change shows under all names of a file, and only one of them shows the journal.
-std::optional<Error> check_names(const base::File& file, bool force) {
+Result<void> check_names(const base::File& file, bool force) {
   const Result<base::FileStatus> status = file.status();
   if (!status) return status.error();
-  if (status->links <= 1 || force) return std::nullopt;
+  if (status->links <= 1 || force) return {};
   return Error{
       ErrorCode::inconsistent,
       fmt::format("the file has {} names (hard links), and would change under all of them. Write a copy; or, if "
@@ -103,7 +103,7 @@ std::optional<Error> check_names(const base::File& file, bool force) {
 }
 
 // Others who read the file, or who may: `force` says that there are none, or that they are meant.
-std::optional<Error> check_readers(const base::File& file, bool force) {
+Result<void> check_readers(const base::File& file, bool force) {
   const Use use = use_elsewhere(file);
   if (use == Use::open) {
     return Error{ErrorCode::io, "the file is open in another program, which must be ended before the file is changed",
@@ -115,29 +115,29 @@ std::optional<Error> check_readers(const base::File& file, bool force) {
                  "cannot see what others have open. Run this as its owner; or, if nobody uses the file, with -f",
                  file.path()};
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
 
-std::optional<Error> check_in_place(const std::string& path, const InPlaceOptions& options) {
+Result<void> check_in_place(const std::string& path, const InPlaceOptions& options) {
   const Result<base::File> file = base::File::open(path, base::File::Access::read);
   if (!file) return file.error();
   return check_names(*file, options.force);
 }
 
-std::optional<Error> edit_in_place(const GgufModel& model, const GgufEdits& edits, const Steps& steps,
-                                   const InPlaceOptions& options) {
-  if (edits.empty()) return std::nullopt;
+Result<void> edit_in_place(const GgufModel& model, const GgufEdits& edits, const Steps& steps,
+                           const InPlaceOptions& options) {
+  if (edits.empty()) return {};
   const GgufFile& old = model.head();
   Result<base::File> file = base::File::open(old.path, base::File::Access::read_write);
   if (!file) return file.error();
-  if (auto error = lock(*file)) return error;
+  if (const auto ok = lock(*file); !ok) return ok.error();
   const std::string path = journal_path(old.path);
-  if (auto error = check_no_journal(old.path)) return error;
-  if (auto error = check_names(*file, options.force)) return error;
-  if (auto error = check_readers(*file, options.force)) return error;
-  if (auto error = check_unchanged(*file, old)) return error;
+  if (const auto ok = check_no_journal(old.path); !ok) return ok.error();
+  if (const auto ok = check_names(*file, options.force); !ok) return ok.error();
+  if (const auto ok = check_readers(*file, options.force); !ok) return ok.error();
+  if (const auto ok = check_unchanged(*file, old); !ok) return ok.error();
   const Result<Edited> now = plan(model, edits, *file);
   if (!now) return now.error();
 
@@ -149,22 +149,24 @@ std::optional<Error> edit_in_place(const GgufModel& model, const GgufEdits& edit
   if (!kept) return kept.error();
   const JournalHead head{old.file_size, now->file.file_size, shift, kept->value_or(0)};
   Effects effects(*file, steps);
-  if (auto error = effects.step()) return error;
+  if (const auto ok = effects.step(); !ok) return ok.error();
   Result<Journal> journal = Journal::create(path, head, regions, writes, *file);
   if (!journal) return journal.error();
 
-  std::optional<Error> failed = change(effects, *journal, writes);
-  if (effects.stopped()) return failed;
-  if (!failed) return effects.remove(*journal);
-  if (auto error = undo_and_remove(effects, *journal, *file)) {
-    failed->message += "; undoing the change failed too (" + to_string(*error) + "), so that it has to be recovered";
+  const Result<void> changed = change(effects, *journal, writes);
+  if (effects.stopped()) return changed;
+  if (changed) return effects.remove(*journal);
+  if (const auto ok = undo_and_remove(effects, *journal, *file); !ok) {
+    Error both = changed.error();
+    both.message += "; undoing the change failed too (" + to_string(ok.error()) + "), so that it has to be recovered";
+    return both;
   }
-  return failed;
+  return changed;
 }
 
 }  // namespace formats
 
-std::optional<Error> edit_gguf_in_place(const GgufModel& model, const GgufEdits& edits, const InPlaceOptions& options) {
+Result<void> edit_gguf_in_place(const GgufModel& model, const GgufEdits& edits, const InPlaceOptions& options) {
   return formats::edit_in_place(model, edits, {}, options);
 }
 

@@ -17,10 +17,10 @@ struct Steps {
   std::size_t piece = std::size_t{1} << 20;  // bytes written at a time
 };
 
-std::optional<Error> edit_in_place(const GgufModel& model, const GgufEdits& edits, const Steps& steps,
-                                   const InPlaceOptions& options = {});
+Result<void> edit_in_place(const GgufModel& model, const GgufEdits& edits, const Steps& steps,
+                           const InPlaceOptions& options = {});
 // What a dry run can find out of that: an Error for a file with several names.
-std::optional<Error> check_in_place(const std::string& path, const InPlaceOptions& options);
+Result<void> check_in_place(const std::string& path, const InPlaceOptions& options);
 
 Result<bool> recover(const std::string& path, const Steps& steps);
 

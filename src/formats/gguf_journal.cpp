@@ -44,7 +44,7 @@ Result<std::uint64_t> checksum(const base::File& file, std::uint64_t size) {
   for (std::uint64_t at = kHeadAt; at < size;) {
     const std::span<std::byte> part(buffer.data(),
                                     static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), size - at)));
-    if (auto error = file.read_all_at(at, part)) return *error;
+    if (const auto ok = file.read_all_at(at, part); !ok) return ok.error();
     XXH3_64bits_update(state.get(), part.data(), part.size());
     at += part.size();
   }
@@ -53,8 +53,7 @@ Result<std::uint64_t> checksum(const base::File& file, std::uint64_t size) {
 
 // Whoever may write into a model's folder can put a journal there. Only the model's owner has a say in it, and the
 // caller, who could write to it directly; and nobody may have written to the journal who cannot write to the model.
-std::optional<Error> check_owner(const base::FileStatus& journal, const base::FileStatus& model,
-                                 const std::string& path) {
+Result<void> check_owner(const base::FileStatus& journal, const base::FileStatus& model, const std::string& path) {
   const auto refused = [&](const std::string& why) {
     return Error{ErrorCode::inconsistent,
                  "a journal that is not believed: " + why +
@@ -66,7 +65,7 @@ std::optional<Error> check_owner(const base::FileStatus& journal, const base::Fi
     return refused(fmt::format("it belongs to user {}, who is neither you nor the owner of the model", journal.owner));
   }
   if ((journal.mode & 0022U & ~model.mode) != 0) return refused("users may write to it who may not write to the model");
-  return std::nullopt;
+  return {};
 }
 
 // One of the two tables. Nothing if it is none.
@@ -138,21 +137,21 @@ Result<Journal> Journal::create(const std::string& path, const JournalHead& head
   if (!pending) return pending.error();
   pending->take_mode_and_owner(*model, false);  // it holds parts of the model, and is believed by its owner
   base::File& out = pending->file();
-  if (auto error = out.write_at(0, base::bytes_of(front))) return *error;
+  if (const auto ok = out.write_at(0, base::bytes_of(front)); !ok) return ok.error();
   std::uint64_t end = front.size();
   Progress uncounted({}, 0);
   for (const Region& region : regions) {
-    if (auto error = copy_range(file, region.offset, region.length, out, end, uncounted)) return *error;
+    if (const auto ok = copy_range(file, region.offset, region.length, out, end, uncounted); !ok) return ok.error();
     end += region.length;
   }
   for (const Write& write : writes) {
-    if (auto error = out.write_at(end, write.bytes)) return *error;
+    if (const auto ok = out.write_at(end, write.bytes); !ok) return ok.error();
     end += write.bytes.size();
   }
   const Result<std::uint64_t> sum = checksum(out, end);
   if (!sum) return sum.error();
-  if (auto error = out.write_at(kChecksumAt, std::as_bytes(std::span(&*sum, 1)))) return *error;
-  if (auto error = pending->commit()) return *error;
+  if (const auto ok = out.write_at(kChecksumAt, std::as_bytes(std::span(&*sum, 1))); !ok) return ok.error();
+  if (const auto ok = pending->commit(); !ok) return ok.error();
   return open(path, *model);
 }
 
@@ -161,10 +160,10 @@ Result<Journal> Journal::open(const std::string& path, const base::FileStatus& m
   if (!file) return file.error();
   const Result<base::FileStatus> status = file->status();
   if (!status) return status.error();
-  if (auto error = check_owner(*status, model, path)) return *error;
+  if (const auto ok = check_owner(*status, model, path); !ok) return ok.error();
   std::string front(kTableAt, '\0');
   if (status->size < front.size()) return damaged(path, "too short");
-  if (auto error = file->read_all_at(0, base::bytes_of(front))) return *error;
+  if (const auto ok = file->read_all_at(0, base::bytes_of(front)); !ok) return ok.error();
   if (!front.starts_with(kMagic)) return damaged(path, "not ours");
   const auto phase = get<Phase>(front, kPhaseAt);
   if (phase != Phase::planned && phase != Phase::shifted) return damaged(path, "unknown phase");
@@ -177,7 +176,7 @@ Result<Journal> Journal::open(const std::string& path, const base::FileStatus& m
     return damaged(path, "too many regions");
   }
   std::string table(static_cast<std::size_t>(16 * (counts[0] + counts[1])), '\0');
-  if (auto error = file->read_all_at(kTableAt, base::bytes_of(table))) return *error;
+  if (const auto ok = file->read_all_at(kTableAt, base::bytes_of(table)); !ok) return ok.error();
   left -= table.size();
   const auto split = static_cast<std::size_t>(16 * counts[0]);
   auto saved = parse_ranges(std::string_view(table).substr(0, split), head.old_size, left);
@@ -191,31 +190,27 @@ Result<Journal> Journal::open(const std::string& path, const base::FileStatus& m
   Journal journal(std::move(*file), phase, head, *std::move(saved), *std::move(written));
   for (const Stored* stored : {&journal.saved_, &journal.written_}) {
     std::string magic(4, '\0');
-    if (auto error = journal.file_.read_all_at(stored->places[0], base::bytes_of(magic))) return *error;
+    if (const auto ok = journal.file_.read_all_at(stored->places[0], base::bytes_of(magic)); !ok) return ok.error();
     if (magic != "GGUF") return damaged(path, "it holds no header of a GGUF");
   }
   return journal;
 }
 
-std::optional<Error> Journal::set_phase(Phase phase) {
-  if (auto error = file_.write_at(kPhaseAt, std::as_bytes(std::span(&phase, 1)))) return error;
+Result<void> Journal::set_phase(Phase phase) {
+  if (const auto ok = file_.write_at(kPhaseAt, std::as_bytes(std::span(&phase, 1))); !ok) return ok.error();
   phase_ = phase;
   return file_.sync();
 }
 
-std::optional<Error> Journal::read(std::size_t index, std::uint64_t offset, std::span<std::byte> into) const {
+Result<void> Journal::read(std::size_t index, std::uint64_t offset, std::span<std::byte> into) const {
   return file_.read_all_at(saved_.places[index] + offset, into);
 }
 
-std::optional<Error> Journal::old_bytes(std::int64_t at, std::span<std::byte> into) const {
-  return fill(saved_, at, into);
-}
+Result<void> Journal::old_bytes(std::int64_t at, std::span<std::byte> into) const { return fill(saved_, at, into); }
 
-std::optional<Error> Journal::new_bytes(std::int64_t at, std::span<std::byte> into) const {
-  return fill(written_, at, into);
-}
+Result<void> Journal::new_bytes(std::int64_t at, std::span<std::byte> into) const { return fill(written_, at, into); }
 
-std::optional<Error> Journal::fill(const Stored& from, std::int64_t at, std::span<std::byte> into) const {
+Result<void> Journal::fill(const Stored& from, std::int64_t at, std::span<std::byte> into) const {
   const std::int64_t end = at + static_cast<std::int64_t>(into.size());
   auto range = std::upper_bound(from.ranges.begin(), from.ranges.end(), at, [](std::int64_t place, const Region& r) {
     return place < static_cast<std::int64_t>(r.end());
@@ -226,9 +221,10 @@ std::optional<Error> Journal::fill(const Stored& from, std::int64_t at, std::spa
     const std::int64_t last = std::min(end, static_cast<std::int64_t>(range->end()));
     const std::uint64_t place = from.places[static_cast<std::size_t>(range - from.ranges.begin())];
     const auto part = into.subspan(static_cast<std::size_t>(first - at), static_cast<std::size_t>(last - first));
-    if (auto error = file_.read_all_at(place + static_cast<std::uint64_t>(first - offset), part)) return error;
+    if (const auto ok = file_.read_all_at(place + static_cast<std::uint64_t>(first - offset), part); !ok)
+      return ok.error();
   }
-  return std::nullopt;
+  return {};
 }
 
 Result<bool> Journal::matches(const base::File& file, std::size_t index, std::uint64_t first,
@@ -238,7 +234,7 @@ Result<bool> Journal::matches(const base::File& file, std::size_t index, std::ui
   for (std::uint64_t at = first; at < region.length;) {
     const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(kept.size(), region.length - at));
     const auto expected = std::span(kept).first(length), actual = std::span(found).first(length);
-    if (auto error = read(index, at, expected)) return *error;
+    if (const auto ok = read(index, at, expected); !ok) return ok.error();
     const Result<std::size_t> count =
         file.read_at(region.offset + at + static_cast<std::uint64_t>(displacement), actual);
     if (!count) return count.error();

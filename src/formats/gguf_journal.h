@@ -64,15 +64,15 @@ class Journal {
   [[nodiscard]] const std::string& path() const noexcept { return file_.path(); }
   [[nodiscard]] Phase phase() const noexcept { return phase_; }
   // On disk when this returns. Eight bytes of one sector: written whole or not at all.
-  [[nodiscard]] std::optional<Error> set_phase(Phase phase);
+  [[nodiscard]] Result<void> set_phase(Phase phase);
 
   // Bytes of region `index`, from `offset` in it on.
-  [[nodiscard]] std::optional<Error> read(std::size_t index, std::uint64_t offset, std::span<std::byte> into) const;
+  [[nodiscard]] Result<void> read(std::size_t index, std::uint64_t offset, std::span<std::byte> into) const;
 
   // The old file's bytes from `at` on, as far as they were saved, and the new file's as far as they are written. The
   // rest of `into` stays as it is.
-  [[nodiscard]] std::optional<Error> old_bytes(std::int64_t at, std::span<std::byte> into) const;
-  [[nodiscard]] std::optional<Error> new_bytes(std::int64_t at, std::span<std::byte> into) const;
+  [[nodiscard]] Result<void> old_bytes(std::int64_t at, std::span<std::byte> into) const;
+  [[nodiscard]] Result<void> new_bytes(std::int64_t at, std::span<std::byte> into) const;
 
   // Whether `file` has the bytes of region `index` from `first` on, `displacement` from where they were.
   [[nodiscard]] Result<bool> matches(const base::File& file, std::size_t index, std::uint64_t first,
@@ -85,7 +85,7 @@ class Journal {
   };
   Journal(base::File file, Phase phase, const JournalHead& head, std::vector<Region> saved,
           std::vector<Region> written);
-  [[nodiscard]] std::optional<Error> fill(const Stored& from, std::int64_t at, std::span<std::byte> into) const;
+  [[nodiscard]] Result<void> fill(const Stored& from, std::int64_t at, std::span<std::byte> into) const;
 
   base::File file_;
   Phase phase_;

@@ -19,11 +19,11 @@ double KeyReader::number(std::string_view key, GgufType type, double fallback) {
   const GgufValue* value = model_.find(key);
   if (value == nullptr) return fallback;
   if (value->type() == type) return value->number().value_or(fallback);
-  if (!wrong_type_) {
-    wrong_type_ = Error{ErrorCode::malformed,
-                        fmt::format("expected {}, found {} ({}); llama.cpp stops on it", to_string(type),
-                                    value->display(), to_string(value->type())),
-                        model_.architecture() + "." + std::string(key)};
+  if (types_) {
+    types_ = Error{ErrorCode::malformed,
+                   fmt::format("expected {}, found {} ({}); llama.cpp stops on it", to_string(type), value->display(),
+                               to_string(value->type())),
+                   model_.architecture() + "." + std::string(key)};
   }
   return fallback;
 }

@@ -24,13 +24,13 @@ class KeyReader {
   double largest_count(std::string_view key);
 
   // Of the keys read so far, the first of a wrong type.
-  [[nodiscard]] const std::optional<Error>& wrong_type() const noexcept { return wrong_type_; }
+  [[nodiscard]] const Result<void>& types() const noexcept { return types_; }
 
  private:
   double number(std::string_view key, GgufType type, double fallback);
 
   const GgufModel& model_;
-  std::optional<Error> wrong_type_;
+  Result<void> types_;
 };
 
 }  // namespace mrrope::formats

@@ -44,22 +44,22 @@ std::uint64_t memory_of(const GgufFile& file) noexcept {
   return file.data_offset + 160 * (file.entries.size() + file.tensors.size());
 }
 
-std::optional<Error> check_shard(const GgufFile& shard, std::uint64_t index, std::uint64_t count) {
+Result<void> check_shard(const GgufFile& shard, std::uint64_t index, std::uint64_t count) {
   const Result<std::uint64_t> no = required_count(shard, kSplitNo);
   if (!no) return no.error();
   if (*no != index) {
     return Error{ErrorCode::inconsistent, fmt::format("{} is {}, expected {}", kSplitNo, *no, index), shard.path};
   }
   // Only the first shard must have it: llama.cpp reads it there alone.
-  if (shard.find(kSplitCount) == nullptr) return std::nullopt;
+  if (shard.find(kSplitCount) == nullptr) return {};
   const Result<std::uint64_t> said = required_count(shard, kSplitCount);
   if (!said) return said.error();
-  if (*said == count) return std::nullopt;
+  if (*said == count) return {};
   return Error{ErrorCode::inconsistent, fmt::format("{} is {}, but the first shard says {}", kSplitCount, *said, count),
                shard.path};
 }
 
-std::optional<Error> check_tensors(const GgufModel& model) {
+Result<void> check_tensors(const GgufModel& model) {
   std::vector<std::string_view> names;
   for (const GgufFile& shard : model.shards) {
     for (const GgufTensor& tensor : shard.tensors) names.emplace_back(tensor.name);
@@ -70,10 +70,10 @@ std::optional<Error> check_tensors(const GgufModel& model) {
   if (twice != names.end()) {
     return Error{ErrorCode::inconsistent, fmt::format("two shards hold the tensor {}", printable(*twice)), path};
   }
-  if (model.head().find(kSplitTensors) == nullptr) return std::nullopt;
+  if (model.head().find(kSplitTensors) == nullptr) return {};
   const Result<std::uint64_t> said = required_count(model.head(), kSplitTensors);
   if (!said) return said.error();
-  if (*said == names.size()) return std::nullopt;
+  if (*said == names.size()) return {};
   return Error{ErrorCode::inconsistent,
                fmt::format("{} is {}, but the shards hold {} tensors", kSplitTensors, *said, names.size()), path};
 }
@@ -156,10 +156,10 @@ Result<GgufModel> read_gguf(const std::string& path) {
     budget -= std::min(budget, formats::memory_of(model.shards.back()));
     Result<GgufFile> shard = formats::read_header(formats::shard_path(name->prefix, i + 1, *count), budget);
     if (!shard) return shard.error();
-    if (auto error = formats::check_shard(*shard, i, *count)) return *error;
+    if (const auto ok = formats::check_shard(*shard, i, *count); !ok) return ok.error();
     model.shards.push_back(std::move(*shard));
   }
-  if (auto error = formats::check_tensors(model)) return *error;
+  if (const auto ok = formats::check_tensors(model); !ok) return ok.error();
   return model;
 }
 
@@ -176,8 +176,10 @@ Result<std::vector<float>> read_f32_tensor(const GgufModel& model, std::string_v
     const Result<base::File> file = base::File::open(shard.path, base::File::Access::read);
     if (!file) return file.error();
     std::vector<float> values(static_cast<std::size_t>(tensor->bytes / sizeof(float)));
-    if (auto error = file->read_all_at(shard.data_offset + tensor->offset, std::as_writable_bytes(std::span(values)))) {
-      return *error;
+    if (const auto ok =
+            file->read_all_at(shard.data_offset + tensor->offset, std::as_writable_bytes(std::span(values)));
+        !ok) {
+      return ok.error();
     }
     return values;
   }

@@ -218,7 +218,7 @@ ByteSource memory_source(std::span<const std::byte> bytes) {
 Result<GgufFile> read_header(const std::string& path, std::uint64_t budget) {
   const Result<base::File> file = base::File::open(path, base::File::Access::read);
   if (!file) return file.error();
-  if (auto error = check_no_journal(path)) return *std::move(error);
+  if (const auto ok = check_no_journal(path); !ok) return ok.error();
   const Result<std::uint64_t> size = file->size();
   if (!size) return size.error();
   const ByteSource source = [&file](std::uint64_t offset, std::span<std::byte> into) {
@@ -249,9 +249,9 @@ std::string journal_path(const std::string& path) {
   return (failed ? path : real.string()) + ".mrrope-journal";
 }
 
-std::optional<Error> check_no_journal(const std::string& path) {
+Result<void> check_no_journal(const std::string& path) {
   const std::string journal = journal_path(path);
-  if (!base::is_taken(journal)) return std::nullopt;
+  if (!base::is_taken(journal)) return {};
   return Error{
       ErrorCode::inconsistent,
       fmt::format("a change in place of this file was interrupted, or is under way. To get its old bytes back, "

@@ -22,6 +22,6 @@ bool well_formed(const GgufValue& value);
 std::string journal_path(const std::string& path);
 
 // An Error that says what to type if there is one: the file may be anything then.
-std::optional<Error> check_no_journal(const std::string& path);
+Result<void> check_no_journal(const std::string& path);
 
 }  // namespace mrrope::formats

@@ -21,46 +21,46 @@ namespace formats {
 namespace {
 
 // From phase shifted to phase planned: all bytes as the shift left them.
-std::optional<Error> undo_bytes(Effects& effects, Journal& journal) {
-  if (auto error = effects.resize(journal.shifted_size())) return error;
+Result<void> undo_bytes(Effects& effects, Journal& journal) {
+  if (const auto ok = effects.resize(journal.shifted_size()); !ok) return ok.error();
   if (journal.head().shift > 0) {  // no magic at the front: it cannot be taken for a file that is not shifted
-    if (auto error = effects.write(0, base::bytes_of(std::string_view("\0\0\0\0", 4)))) return error;
+    if (const auto ok = effects.write(0, base::bytes_of(std::string_view("\0\0\0\0", 4))); !ok) return ok.error();
   }
-  if (auto error = effects.restore(journal, journal.head().shift)) return error;
+  if (const auto ok = effects.restore(journal, journal.head().shift); !ok) return ok.error();
   return effects.set_phase(journal, Phase::planned);
 }
 
-std::optional<Error> undo(Effects& effects, Journal& journal, State state) {
+Result<void> undo(Effects& effects, Journal& journal, State state) {
   if (journal.phase() == Phase::shifted) {
-    if (auto error = undo_bytes(effects, journal)) return error;
+    if (const auto ok = undo_bytes(effects, journal); !ok) return ok.error();
   }
   if (state == State::shifted) {
-    if (auto error = effects.resize(journal.shifted_size())) return error;
-    if (auto error = effects.shift(-journal.head().shift)) return error;
+    if (const auto ok = effects.resize(journal.shifted_size()); !ok) return ok.error();
+    if (const auto ok = effects.shift(-journal.head().shift); !ok) return ok.error();
   }
-  if (auto error = effects.resize(journal.head().old_size)) return error;
+  if (const auto ok = effects.resize(journal.head().old_size); !ok) return ok.error();
   return effects.restore(journal, 0);
 }
 
-std::optional<Error> lock_as(int kind, const base::File& file) {
-  if (::flock(file.descriptor(), kind | LOCK_NB) == 0 || errno != EWOULDBLOCK) return std::nullopt;
+Result<void> lock_as(int kind, const base::File& file) {
+  if (::flock(file.descriptor(), kind | LOCK_NB) == 0 || errno != EWOULDBLOCK) return {};
   return Error{ErrorCode::io, "another process is changing this file", file.path()};
 }
 
 }  // namespace
 
-std::optional<Error> lock(const base::File& file) { return lock_as(LOCK_EX, file); }
+Result<void> lock(const base::File& file) { return lock_as(LOCK_EX, file); }
 
-std::optional<Error> check_settled(const std::string& path) {
+Result<void> check_settled(const std::string& path) {
   const Result<base::File> file = base::File::open(path, base::File::Access::read);
-  return file ? lock_as(LOCK_SH, *file) : std::nullopt;
+  return file ? lock_as(LOCK_SH, *file) : Result<void>();
 }
 
-std::optional<Error> undo_and_remove(Effects& effects, Journal& journal, const base::File& file) {
+Result<void> undo_and_remove(Effects& effects, Journal& journal, const base::File& file) {
   const Result<State> state = state_of(file, journal);
   if (!state) return state.error();
   if (*state != State::old) {
-    if (auto error = undo(effects, journal, *state)) return error;
+    if (const auto ok = undo(effects, journal, *state); !ok) return ok.error();
   }
   return effects.remove(journal);
 }
@@ -70,14 +70,14 @@ Result<bool> recover(const std::string& path, const Steps& steps) {
   if (!base::is_taken(journal_file)) return false;
   Result<base::File> file = base::File::open(path, base::File::Access::read_write);
   if (!file) return file.error();
-  if (auto error = lock(*file)) return *error;
+  if (const auto ok = lock(*file); !ok) return ok.error();
   if (!base::is_taken(journal_file)) return false;  // its owner has completed the change meanwhile
   const Result<base::FileStatus> status = file->status();
   if (!status) return status.error();
   Result<Journal> journal = Journal::open(journal_file, *status);
   if (!journal) return journal.error();
   Effects effects(*file, steps);
-  if (auto error = undo_and_remove(effects, *journal, *file)) return *error;
+  if (const auto ok = undo_and_remove(effects, *journal, *file); !ok) return ok.error();
   return true;
 }
 

@@ -12,12 +12,12 @@
 namespace mrrope::formats {
 
 // An Error if another process is changing the file. Held until the file is closed.
-std::optional<Error> lock(const base::File& file);
+Result<void> lock(const base::File& file);
 // The same Error for one who only reads, and who asks because what was read made no sense.
-std::optional<Error> check_settled(const std::string& path);
+Result<void> check_settled(const std::string& path);
 
 // The old bytes back, and the journal gone. Domain: `file` is locked.
 // Errors: the file is none that the change can have left; it is not touched then.
-std::optional<Error> undo_and_remove(Effects& effects, Journal& journal, const base::File& file);
+Result<void> undo_and_remove(Effects& effects, Journal& journal, const base::File& file);
 
 }  // namespace mrrope::formats

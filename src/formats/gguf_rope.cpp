@@ -170,7 +170,7 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model) {
   const double head = heads > 0 ? keys.u32("attention.key_length", width / heads) : 0;
   const double dim = heads > 0 ? keys.u32("rope.dimension_count", head) : 0;
   const double sliding_dim = keys.u32("rope.dimension_count_swa", dim);
-  if (keys.wrong_type()) return *keys.wrong_type();
+  if (!keys.types()) return keys.types().error();
   if (!(context >= 1 && context <= static_cast<double>(kMaxContext))) {
     return broken(model, "context_length", "expected a length in tokens");
   }
@@ -194,7 +194,7 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model) {
   rope.yarn = yarn_of(rope.architecture, keys);
   rope.original_sets_temperature = rope.architecture == "mistral3" && keys.f32("attention.temperature_scale", 0) != 0;
   rope.sliding = sliding_of(model, keys, rope.layers, static_cast<int>(sliding_dim), rope.base);
-  if (keys.wrong_type()) return *keys.wrong_type();
+  if (!keys.types()) return keys.types().error();
   if (!std::isfinite(factor) || factor < 0) {
     return broken(model, factor_key, fmt::format("expected a positive number, found {}", factor));
   }
@@ -208,8 +208,8 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model) {
     }
     rope.scaling_type = name;
   }
-  if (const auto error = check_method(rope.yarn, rope.rotary_dim / 2)) {
-    return broken(model, "rope.scaling.yarn_*", to_string(*error));
+  if (const auto ok = check_method(rope.yarn, rope.rotary_dim / 2); !ok) {
+    return broken(model, "rope.scaling.yarn_*", to_string(ok.error()));
   }
   if (const GgufValue* window = model.find("attention.sliding_window")) {  // of any type: most architectures ignore it
     const auto tokens = static_cast<std::uint64_t>(kMaxContext);
@@ -317,7 +317,7 @@ Result<RopeSpec> rope_spec(const GgufRope& rope) {
   } else {
     spec.groups.push_back(std::move(main));
   }
-  if (auto error = check_spec(spec)) return std::move(*error);
+  if (const auto ok = check_spec(spec); !ok) return ok.error();
   return spec;
 }
 

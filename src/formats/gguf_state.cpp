@@ -66,10 +66,10 @@ Result<bool> explained(const base::File& file, const Journal& journal, std::uint
     std::fill_n(old.begin(), length, std::byte{0});
     std::fill_n(now.begin(), length, std::byte{0});
     const auto place = static_cast<std::int64_t>(at);
-    if (auto error = file.read_all_at(at, std::span(found).first(length))) return *error;
-    if (auto error = journal.old_bytes(place - displacement, std::span(old).first(length))) return *error;
+    if (const auto ok = file.read_all_at(at, std::span(found).first(length)); !ok) return ok.error();
+    if (const auto ok = journal.old_bytes(place - displacement, std::span(old).first(length)); !ok) return ok.error();
     if (written) {
-      if (auto error = journal.new_bytes(place, std::span(now).first(length))) return *error;
+      if (const auto ok = journal.new_bytes(place, std::span(now).first(length)); !ok) return ok.error();
     }
     for (std::size_t i = 0; i < length; ++i) {
       if (found[i] != std::byte{0} && found[i] != old[i] && found[i] != now[i]) return false;

@@ -39,7 +39,7 @@ Result<std::vector<std::string>> target_paths(const GgufModel& model, const std:
 }
 
 // An Error if one of them is the model itself, or taken.
-std::optional<Error> check_paths(const GgufModel& model, const std::vector<std::string>& targets, bool overwrite) {
+Result<void> check_paths(const GgufModel& model, const std::vector<std::string>& targets, bool overwrite) {
   for (const std::string& target : targets) {
     const std::optional<base::FileIdentity> identity = base::identity_of(target);
     if (!identity) continue;
@@ -51,16 +51,15 @@ std::optional<Error> check_paths(const GgufModel& model, const std::vector<std::
     }
   }
   for (const std::string& target : targets) {
-    if (auto error = base::check_free(target, overwrite)) return error;
+    if (const auto ok = base::check_free(target, overwrite); !ok) return ok.error();
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> write_values(base::File& file, const GgufFile& header,
-                                  std::span<const GgufEdits::NewTensor> tensors) {
+Result<void> write_values(base::File& file, const GgufFile& header, std::span<const GgufEdits::NewTensor> tensors) {
   for (const GgufEdits::NewTensor& tensor : tensors) {
     const std::uint64_t offset = header.data_offset + header.find_tensor(tensor.name)->offset;
-    if (auto error = file.write_at(offset, std::as_bytes(std::span(tensor.values)))) return error;
+    if (const auto ok = file.write_at(offset, std::as_bytes(std::span(tensor.values))); !ok) return ok.error();
   }
   return file.resize(header.file_size);  // the padding of the last tensor
 }
@@ -76,48 +75,48 @@ Result<Source> open_source(const GgufFile& shard) {
   if (!file) return file.error();
   const Result<base::FileStatus> status = file->status();
   if (!status) return status.error();
-  if (auto error = check_unchanged(*file, shard)) return *std::move(error);
+  if (const auto ok = check_unchanged(*file, shard); !ok) return ok.error();
   return Source{std::move(*file), *status};
 }
 
 // A source that is written to while it is copied gives a copy of neither what it was nor what it is.
-std::optional<Error> check_still(const Source& source) {
+Result<void> check_still(const Source& source) {
   const Result<base::FileStatus> now = source.file.status();
   if (!now) return now.error();
-  if (*now == source.status) return std::nullopt;
+  if (*now == source.status) return {};
   return Error{ErrorCode::inconsistent, "the file was changed while it was copied, so the copy was given up; try again",
                source.file.path()};
 }
 
 // One shard: its new header, the data that stays, the new tensors.
-std::optional<Error> write_shard(const base::File& source, const GgufFile& old, const Edited& now,
-                                 std::span<const GgufEdits::NewTensor> tensors, base::File& out, Progress& progress) {
+Result<void> write_shard(const base::File& source, const GgufFile& old, const Edited& now,
+                         std::span<const GgufEdits::NewTensor> tensors, base::File& out, Progress& progress) {
   const std::string header = encode_gguf_header(now.file);
-  if (auto error = out.write_at(0, base::bytes_of(header))) return error;
-  if (auto error = copy_range(source, old.data_offset, now.kept, out, now.file.data_offset, progress)) return error;
+  if (const auto ok = out.write_at(0, base::bytes_of(header)); !ok) return ok.error();
+  if (const auto ok = copy_range(source, old.data_offset, now.kept, out, now.file.data_offset, progress); !ok)
+    return ok.error();
   return write_values(out, now.file, tensors);
 }
 
 // Data that keeps its place within a block can be shared with the source where the file system does that, and is copied
 // faster where it does not. Only in files that carry our keys anyway: anybody else gets exactly the edits asked for.
-std::optional<Error> keep_alignment(const GgufFile& old, const GgufEdits& edits, const base::File& target,
-                                    Edited& now) {
+Result<void> keep_alignment(const GgufFile& old, const GgufEdits& edits, const base::File& target, Edited& now) {
   const bool ours = std::any_of(edits.changes.begin(), edits.changes.end(),
                                 [](const GgufEdits::Change& c) { return c.value && c.key.starts_with("mrrope."); });
-  if (!ours || now.kept == 0) return std::nullopt;
+  if (!ours || now.kept == 0) return {};
   const Result<std::uint64_t> block = target.block_size();
   if (!block) return block.error();
   fit_header(now, old.data_offset, std::max(*block, old.alignment));
-  if (now.file.data_offset <= kMaxGgufHeader) return std::nullopt;
+  if (now.file.data_offset <= kMaxGgufHeader) return {};
   return Error{ErrorCode::unsupported, "the edited header would be larger than we can read back", old.path};
 }
 
-std::optional<Error> write_model(const GgufModel& model, const GgufEdits& edits, const std::string& target,
-                                 const WriteOptions& options) {
+Result<void> write_model(const GgufModel& model, const GgufEdits& edits, const std::string& target,
+                         const WriteOptions& options) {
   const Result<std::vector<std::string>> targets = target_paths(model, target);
   if (!targets) return targets.error();
-  if (auto error = check_paths(model, *targets, options.overwrite)) return error;
-  if (auto error = check_shards(model, edits)) return error;
+  if (const auto ok = check_paths(model, *targets, options.overwrite); !ok) return ok.error();
+  if (const auto ok = check_shards(model, edits); !ok) return ok.error();
 
   std::vector<Edited> edited;
   std::vector<Source> sources;
@@ -132,7 +131,7 @@ std::optional<Error> write_model(const GgufModel& model, const GgufEdits& edits,
     if (!file) return file.error();
     file->take_mode(source->status);  // what others may not read they may not read in a copy
     if (i == 0) {
-      if (auto error = keep_alignment(model.head(), edits, file->file(), *now)) return error;
+      if (const auto ok = keep_alignment(model.head(), edits, file->file(), *now); !ok) return ok.error();
     }
     total += now->kept;
     edited.push_back(std::move(*now));
@@ -142,17 +141,18 @@ std::optional<Error> write_model(const GgufModel& model, const GgufEdits& edits,
   Progress progress(options.progress, total);
   for (std::size_t i = 0; i < pending.size(); ++i) {
     const std::span<const GgufEdits::NewTensor> tensors = i == 0 ? std::span(edits.tensors) : decltype(tensors){};
-    if (auto error = write_shard(sources[i].file, model.shards[i], edited[i], tensors, pending[i].file(), progress))
-      return error;
+    if (const auto ok = write_shard(sources[i].file, model.shards[i], edited[i], tensors, pending[i].file(), progress);
+        !ok)
+      return ok.error();
   }
   for (const Source& source : sources) {
-    if (auto error = check_still(source)) return error;
+    if (const auto ok = check_still(source); !ok) return ok.error();
   }
   // The first shard last: a model whose first shard is there is complete.
   for (std::size_t i = pending.size(); i-- > 0;) {
-    if (auto error = pending[i].commit()) return error;
+    if (const auto ok = pending[i].commit(); !ok) return ok.error();
   }
-  return std::nullopt;
+  return {};
 }
 
 // ggml_type and keys of a second shard; llama.cpp compares split.no with the position (llama-model-loader.cpp:620).
@@ -174,19 +174,19 @@ Result<Edited> sidecar(std::span<const GgufEdits::NewTensor> tensors) {
 
 }  // namespace
 
-std::optional<Error> check_unchanged(const base::File& source, const GgufFile& file) {
+Result<void> check_unchanged(const base::File& source, const GgufFile& file) {
   const Error changed{ErrorCode::inconsistent, "the file has changed since it was read", file.path};
   const Result<std::uint64_t> size = source.size();
   if (!size) return size.error();
   if (*size != file.file_size) return changed;
   const std::string expected = encode_gguf_header(file);
   std::string found(expected.size(), '\0');
-  if (auto error = source.read_all_at(0, base::bytes_of(found))) return error;
+  if (const auto ok = source.read_all_at(0, base::bytes_of(found)); !ok) return ok.error();
   if (found != expected) return changed;
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> check_shards(const GgufModel& model, const GgufEdits& edits) {
+Result<void> check_shards(const GgufModel& model, const GgufEdits& edits) {
   const auto in_others = [&](const std::string& name) {
     return std::any_of(model.shards.begin() + 1, model.shards.end(),
                        [&](const GgufFile& shard) { return shard.find_tensor(name) != nullptr; });
@@ -201,7 +201,7 @@ std::optional<Error> check_shards(const GgufModel& model, const GgufEdits& edits
   for (const std::string& name : edits.removed_tensors) {
     if (in_others(name)) return refuse(name);
   }
-  return std::nullopt;
+  return {};
 }
 
 bool is_sidecar(const std::string& path) {
@@ -212,7 +212,7 @@ bool is_sidecar(const std::string& path) {
   return number != nullptr && number->count() == 1U && count != nullptr && count->count() == 2U;
 }
 
-std::optional<Error> check_target(const GgufModel& model, const std::string& target, bool overwrite) {
+Result<void> check_target(const GgufModel& model, const std::string& target, bool overwrite) {
   const Result<std::vector<std::string>> targets = target_paths(model, target);
   if (!targets) return targets.error();
   return check_paths(model, *targets, overwrite);
@@ -220,21 +220,21 @@ std::optional<Error> check_target(const GgufModel& model, const std::string& tar
 
 }  // namespace formats
 
-std::optional<Error> write_gguf(const GgufModel& model, const GgufEdits& edits, const std::string& target,
-                                const WriteOptions& options) {
+Result<void> write_gguf(const GgufModel& model, const GgufEdits& edits, const std::string& target,
+                        const WriteOptions& options) {
   return formats::write_model(model, edits, target, options);
 }
 
-std::optional<Error> write_gguf_sidecar(std::span<const GgufEdits::NewTensor> tensors, const std::string& target,
-                                        const WriteOptions& options) {
+Result<void> write_gguf_sidecar(std::span<const GgufEdits::NewTensor> tensors, const std::string& target,
+                                const WriteOptions& options) {
   if (tensors.empty()) return Error{ErrorCode::invalid_argument, "a sidecar without tensors", target};
   const Result<formats::Edited> file = formats::sidecar(tensors);
   if (!file) return file.error();
   Result<base::PendingFile> out = base::PendingFile::create(target, options.overwrite);
   if (!out) return out.error();
   const std::string header = encode_gguf_header(file->file);
-  if (auto error = out->file().write_at(0, base::bytes_of(header))) return error;
-  if (auto error = formats::write_values(out->file(), file->file, tensors)) return error;
+  if (const auto ok = out->file().write_at(0, base::bytes_of(header)); !ok) return ok.error();
+  if (const auto ok = formats::write_values(out->file(), file->file, tensors); !ok) return ok.error();
   return out->commit();
 }
 

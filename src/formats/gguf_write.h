@@ -14,16 +14,16 @@ namespace mrrope::formats {
 
 // An Error unless the file still is what was read: same size, same header. Edits computed for another file would
 // destroy this one.
-std::optional<Error> check_unchanged(const base::File& source, const GgufFile& file);
+Result<void> check_unchanged(const base::File& source, const GgufFile& file);
 
 // An Error if the edits name a tensor that another shard holds: only the first is ever changed.
-std::optional<Error> check_shards(const GgufModel& model, const GgufEdits& edits);
+Result<void> check_shards(const GgufModel& model, const GgufEdits& edits);
 
 // Whether this is a second shard that write_gguf_sidecar wrote.
 bool is_sidecar(const std::string& path);
 
 // An Error if a copy cannot be called `target`: the name does not fit the shards, it is the model itself, or it is
 // taken.
-std::optional<Error> check_target(const GgufModel& model, const std::string& target, bool overwrite);
+Result<void> check_target(const GgufModel& model, const std::string& target, bool overwrite);
 
 }  // namespace mrrope::formats

@@ -128,7 +128,7 @@ std::string HfConfig::value(std::string_view path) const {
   return value == nullptr ? "" : value->dump();
 }
 
-std::optional<Error> HfConfig::set(std::string_view path, std::string_view json_text) {
+Result<void> HfConfig::set(std::string_view path, std::string_view json_text) {
   const auto keys = formats::split_path(path);
   if (!keys) return no_such(path, "expected keys joined by dots");
   const Result<Json> value = base::parse_json(json_text);
@@ -140,27 +140,27 @@ std::optional<Error> HfConfig::set(std::string_view path, std::string_view json_
     return no_such(path, "expected an object around it; set that as a whole");
   }
   const Json* old = formats::value_at(tree, *keys);
-  if (old != nullptr && same(*old, *value)) return std::nullopt;
+  if (old != nullptr && same(*old, *value)) return {};
 
   std::string edited = formats::with_value(text_, *keys, *value);
   Result<Json> after = checked(edited);
   if (!after)
     return Error{after.error().code, "the file would not be valid: " + to_string(after.error()), std::string(path)};
   take(std::move(edited), std::make_shared<const Tree>(Tree{*std::move(after)}));
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> HfConfig::remove(std::string_view path) {
+Result<void> HfConfig::remove(std::string_view path) {
   const auto keys = formats::split_path(path);
   if (!keys) return no_such(path, "expected keys joined by dots");
   if (formats::value_at(now_->json, *keys) == nullptr) return no_such(path, "is not there");
   std::string edited = formats::without_value(text_, *keys);
   Json after = *base::parse_json(edited);  // valid: less of what was
   take(std::move(edited), std::make_shared<const Tree>(Tree{std::move(after)}));
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> HfConfig::apply(std::span<const HfChange> changes) {
+Result<void> HfConfig::apply(std::span<const HfChange> changes) {
   HfConfig copy = *this;
   for (const HfChange& change : changes) {
     if (const std::string now = copy.value(change.path); now != change.before) {
@@ -169,11 +169,11 @@ std::optional<Error> HfConfig::apply(std::span<const HfChange> changes) {
                    change.path};
     }
     if (change.before == change.after) continue;
-    if (auto error = change.after.empty() ? copy.remove(change.path) : copy.set(change.path, change.after))
-      return error;
+    if (const auto ok = change.after.empty() ? copy.remove(change.path) : copy.set(change.path, change.after); !ok)
+      return ok.error();
   }
   *this = std::move(copy);
-  return std::nullopt;
+  return {};
 }
 
 std::vector<HfChange> HfConfig::changes() const {

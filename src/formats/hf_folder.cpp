@@ -60,27 +60,27 @@ Result<base::FileStatus> status_of(const std::string& path) {
 }
 
 // Mode and owner as of `like`. `strict`: or an Error.
-std::optional<Error> write_like(const base::FileStatus& like, bool strict, const std::string& path,
-                                std::string_view text, bool overwrite) {
+Result<void> write_like(const base::FileStatus& like, bool strict, const std::string& path, std::string_view text,
+                        bool overwrite) {
   Result<base::PendingFile> pending = base::PendingFile::create(path, overwrite);
   if (!pending) return pending.error();
   pending->take_mode_and_owner(like, strict);
-  if (auto error = pending->file().write_at(0, base::bytes_of(text))) return error;
+  if (const auto ok = pending->file().write_at(0, base::bytes_of(text)); !ok) return ok.error();
   return pending->commit();
 }
 
 // A file of a second folder: no more readable than the config.json that it comes from.
-std::optional<Error> write_second(const std::string& folder, const std::string& path, std::string_view text) {
+Result<void> write_second(const std::string& folder, const std::string& path, std::string_view text) {
   Result<base::PendingFile> pending = base::PendingFile::create(path, false);
   if (!pending) return pending.error();
   if (const Result<base::FileStatus> status = status_of(Paths(folder).config)) pending->take_mode(*status);
-  if (auto error = pending->file().write_at(0, base::bytes_of(text))) return error;
+  if (const auto ok = pending->file().write_at(0, base::bytes_of(text)); !ok) return ok.error();
   return pending->commit();
 }
 
 // The config itself under a second name, not a copy of its text: whatever it is, its way back is a rename. Where there
 // are no hard links it is made anew.
-std::optional<Error> keep_original(const Paths& paths, const base::FileStatus& status, std::string_view text) {
+Result<void> keep_original(const Paths& paths, const base::FileStatus& status, std::string_view text) {
   if (::linkat(AT_FDCWD, paths.config.c_str(), AT_FDCWD, paths.original.c_str(), 0) == 0) {
     return base::sync_folder_of(paths.original);
   }
@@ -100,8 +100,8 @@ bool is_one_file(const Paths& paths) {
 }
 
 // Fills an empty folder, and lists what it has made.
-std::optional<Error> fill_folder(const fs::path& source, const std::string& target, const HfConfig& config,
-                                 std::vector<fs::path>& made) {
+Result<void> fill_folder(const fs::path& source, const std::string& target, const HfConfig& config,
+                         std::vector<fs::path>& made) {
   std::error_code status;
   for (auto entry = fs::directory_iterator(source, status); !status && entry != fs::directory_iterator();
        entry.increment(status)) {
@@ -117,7 +117,7 @@ std::optional<Error> fill_folder(const fs::path& source, const std::string& targ
   if (status) return Error{ErrorCode::io, status.message(), target};
   // So that what was trained stays known
   const Paths paths(target);
-  if (auto error = write_second(source.string(), paths.original, config.original())) return error;
+  if (const auto ok = write_second(source.string(), paths.original, config.original()); !ok) return ok.error();
   made.emplace_back(paths.original);
   // Last: a folder without a config.json is no model
   return write_second(source.string(), paths.config, config.text());
@@ -125,7 +125,7 @@ std::optional<Error> fill_folder(const fs::path& source, const std::string& targ
 
 }  // namespace
 
-std::optional<Error> replace_config(const std::string& folder, const HfConfig& config) {
+Result<void> replace_config(const std::string& folder, const HfConfig& config) {
   const Paths paths(folder);
   const Result<base::File> lock = locked(folder);
   if (!lock) return lock.error();
@@ -142,22 +142,22 @@ std::optional<Error> replace_config(const std::string& folder, const HfConfig& c
       return Error{ErrorCode::inconsistent, "this folder was extended before; take that back first (--undo)",
                    paths.original};
     }
-  } else if (auto error = keep_original(paths, *status, *now)) {
-    return error;
+  } else if (const auto ok = keep_original(paths, *status, *now); !ok) {
+    return ok.error();
   }
   // What a link leads to is not ours: a file of the same mode takes its place, if need be of another owner
   std::error_code failed;
   const bool strict = !fs::is_symlink(paths.config, failed);
-  auto error = write_like(*status, strict, paths.config, config.text(), true);
-  if (!error || kept) return error;
+  const Result<void> written = write_like(*status, strict, paths.config, config.text(), true);
+  if (written || kept) return written;
   // It may have failed after config.json was replaced, when the folder could not be synced: the original stays then
   if (const Result<std::string> after = read_file(paths.config); after && *after == *now) {
     (void)base::remove_file(paths.original);
   }
-  return error;
+  return written;
 }
 
-std::optional<Error> restore_config(const std::string& folder) {
+Result<void> restore_config(const std::string& folder) {
   const Paths paths(folder);
   const Result<base::File> lock = locked(folder);
   if (!lock) return lock.error();
@@ -172,7 +172,7 @@ std::optional<Error> restore_config(const std::string& folder) {
   if (*now != *first) {
     const Result<base::FileStatus> status = status_of(paths.config);
     if (!status) return status.error();
-    if (auto error = write_like(*status, false, paths.extended, *now, true)) return error;
+    if (const auto ok = write_like(*status, false, paths.extended, *now, true); !ok) return ok.error();
   }
   if (::rename(paths.original.c_str(), paths.config.c_str()) != 0) {
     return base::os_error("rename to config.json", paths.original, errno);
@@ -180,7 +180,7 @@ std::optional<Error> restore_config(const std::string& folder) {
   return base::sync_folder_of(paths.config);
 }
 
-std::optional<Error> link_folder(const std::string& folder, const std::string& target, const HfConfig& config) {
+Result<void> link_folder(const std::string& folder, const std::string& target, const HfConfig& config) {
   std::error_code status;
   const fs::path source = fs::absolute(folder, status);
   const bool is_new = !status && fs::create_directory(target, status);
@@ -189,13 +189,13 @@ std::optional<Error> link_folder(const std::string& folder, const std::string& t
   if (!lock) return lock.error();
   if (!fs::is_empty(target, status) || status) return Error{ErrorCode::io, "the folder is not empty", target};
   std::vector<fs::path> made;
-  auto error = fill_folder(source, target, config, made);
+  const Result<void> filled = fill_folder(source, target, config, made);
   // With its config.json, the last, it is complete
-  if (!error || base::is_taken(Paths(target).config)) return error;
+  if (filled || base::is_taken(Paths(target).config)) return filled;
   // Half of a folder would be in the way of the next attempt
   for (const fs::path& path : made) fs::remove(path, status);
   if (is_new) fs::remove(target, status);
-  return error;
+  return filled;
 }
 
 }  // namespace mrrope

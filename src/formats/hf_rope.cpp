@@ -309,14 +309,15 @@ class RopeReader {
 
   // The checks of the catalogue, in the words of the file.
   void check_trained() {
-    const auto error = check_method(out_.trained->method, out_.rotary_dim / 2);
-    if (!error) return;
-    std::string field = error->where.substr(error->where.rfind("params.") + std::string_view("params.").size());
+    const Result<void> ok = check_method(out_.trained->method, out_.rotary_dim / 2);
+    if (ok) return;
+    const std::string& where = ok.error().where;
+    std::string field = where.substr(where.rfind("params.") + std::string_view("params.").size());
     if (field == "attention_scale") field = "attention_factor";
     for (const std::string_view list : {"short_factors", "long_factors"}) {
       if (field.starts_with(list)) field.erase(list.size() - 1, 1);
     }
-    reject(rope_.path(field), error->code, error->message);
+    reject(rope_.path(field), ok.error().code, ok.error().message);
   }
 
   const HfModel& model_;

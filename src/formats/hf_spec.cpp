@@ -166,9 +166,10 @@ void drop_identity(RopeSpec& spec) {
 }
 
 void check(const HfModel& model, const RopeSpec& spec) {
-  const auto error = check_spec(spec);
   // Everything has been checked at its field; this is for what only the whole can show.
-  if (error) reject(join_path(model.path, error->where), error->code, error->message);
+  if (const auto ok = check_spec(spec); !ok) {
+    reject(join_path(model.path, ok.error().where), ok.error().code, ok.error().message);
+  }
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ Error no_config(const std::string& folder) {
 }
 
 // What people hold instead of a model. `start`: the first bytes of a file that is no GGUF.
-std::optional<Error> impostor(const std::string& file, std::string_view start) {
+Result<void> impostor(const std::string& file, std::string_view start) {
   if (start.starts_with("version https://git-lfs")) {
     return Error{ErrorCode::malformed, "a Git LFS pointer, whose content was not fetched (git lfs pull)", file};
   }
@@ -64,7 +64,7 @@ std::optional<Error> impostor(const std::string& file, std::string_view start) {
   if (start.empty())
     return Error{ErrorCode::malformed, gguf ? "no GGUF: the file is empty" : "the file is empty", file};
   if (gguf) return Error{ErrorCode::malformed, "no GGUF: the file does not begin with those four letters", file};
-  return std::nullopt;
+  return {};
 }
 
 Result<HfConfig> parse_config(const std::string& file) {
@@ -142,7 +142,7 @@ Result<ModelFile> read_once(const std::string& path) {
   const std::string file = folder ? path + "/config.json" : path;
   // Before a look at its bytes: half-way between old and new it does not even begin as a GGUF
   if (!folder) {
-    if (auto error = formats::check_no_journal(file)) return *std::move(error);
+    if (const auto ok = formats::check_no_journal(file); !ok) return ok.error();
   }
   std::error_code unseen;
   if (folder && !fs::exists(file, unseen) && !unseen) return no_config(path);
@@ -159,7 +159,7 @@ Result<ModelFile> read_once(const std::string& path) {
     if (!model) return model.error();
     return ModelFile{file, *std::move(model)};
   }
-  if (auto error = impostor(file, start)) return *std::move(error);
+  if (const auto ok = impostor(file, start); !ok) return ok.error();
   Result<HfConfig> config = parse_config(file);
   if (!config) return config.error();
   ModelFile model{file, *std::move(config)};
@@ -181,7 +181,7 @@ Result<ModelFile> read_model(const std::string& path) {
   std::error_code unseen;
   if (fs::is_directory(path, unseen) || fs::path(path).extension() == ".json") return model;
   for (int looks = 2; !model && looks > 0; --looks) {
-    if (auto error = formats::check_settled(path)) return *std::move(error);
+    if (const auto ok = formats::check_settled(path); !ok) return ok.error();
     model = read_once(path);
   }
   return model;

@@ -84,7 +84,7 @@ class Benchmark {
     for (const Candidate& candidate : candidates) plans_.push_back(identity_of(candidate));
   }
 
-  std::optional<Error> measure() {
+  Result<void> measure() {
     for (const Task* task : options_.tasks) {
       texts_hash_ = hash_of(*task, texts_);
       const std::vector<SampleSlot> slots = slots_of(options_, *task, texts_.items.size());
@@ -94,11 +94,11 @@ class Benchmark {
         while (end < slots.size() && (end == at || tokens + slots[end].request.length <= kGroupTokens)) {
           tokens += slots[end++].request.length;
         }
-        if (auto error = measure_group(std::span(slots).subspan(at, end - at))) return error;
+        if (const auto ok = measure_group(std::span(slots).subspan(at, end - at)); !ok) return ok.error();
         at = end;
       }
     }
-    return std::nullopt;
+    return {};
   }
 
   [[nodiscard]] const BenchmarkCost& cost() const { return cost_; }
@@ -134,7 +134,7 @@ class Benchmark {
     return prompt;
   }
 
-  std::optional<Error> measure_group(std::span<const SampleSlot> slots) {
+  Result<void> measure_group(std::span<const SampleSlot> slots) {
     std::vector<Prompt> prompts;
     std::vector<std::vector<Token>> tokens;
     for (const SampleSlot& slot : slots) {
@@ -158,20 +158,21 @@ class Benchmark {
     }
     const std::vector<std::size_t> order = sharing_order(tokens);
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
-      if (auto error = apply(context_, candidates_[c])) return error;
+      if (const auto ok = apply(context_, candidates_[c]); !ok) return ok.error();
       PrefixCache cache(model_, context_, options_.share_prefixes);
       for (const std::size_t i : order) {
         if (prompts[i].keys[c].empty()) continue;
         if (meter_.cancelled()) return cancelled_error();
-        if (auto error = answer(candidates_[c], prompts[i], tokens[i], prompts[i].keys[c], cache)) return error;
+        if (const auto ok = answer(candidates_[c], prompts[i], tokens[i], prompts[i].keys[c], cache); !ok)
+          return ok.error();
       }
       cost_.computed_tokens += cache.computed();
     }
-    return std::nullopt;
+    return {};
   }
 
-  std::optional<Error> answer(const Candidate& candidate, const Prompt& prompt, std::span<const Token> tokens,
-                              const std::string& record_key, PrefixCache& cache) {
+  Result<void> answer(const Candidate& candidate, const Prompt& prompt, std::span<const Token> tokens,
+                      const std::string& record_key, PrefixCache& cache) {
     const Task& task = *prompt.slot.task;
     meter_.start(
         fmt::format("{} x{:g}, {} at {}", candidate.method, candidate.factor, task.name, prompt.slot.request.length));
@@ -233,7 +234,7 @@ Result<BenchmarkCost> measure_answers(const LlamaModel& model, LlamaContext& con
   Result<Encoder> encoder = Encoder::create(model, options.frame);
   if (!encoder) return encoder.error();
   Benchmark benchmark(model, context, texts, candidates, options, run, control, *std::move(encoder));
-  if (auto error = benchmark.measure()) return *error;
+  if (const auto ok = benchmark.measure(); !ok) return ok.error();
   return benchmark.cost();
 }
 

@@ -45,23 +45,23 @@ std::int64_t Encoder::frame_tokens() const {
 
 Result<std::vector<Token>> Encoder::encode(const Sample& sample, const std::string& answer_prefix) const {
   std::vector<Token> out = before_;
-  const auto add = [&](const std::string& text) -> std::optional<Error> {
-    if (text.empty()) return std::nullopt;
+  const auto add = [&](const std::string& text) -> Result<void> {
+    if (text.empty()) return {};
     const Result<std::vector<Token>> tokens = model_->tokenize(text, {.add_special = false});
     if (!tokens) return tokens.error();
     out.insert(out.end(), tokens->begin(), tokens->end());
-    return std::nullopt;
+    return {};
   };
-  if (auto error = add(after_.empty() ? sample.prompt + answer_prefix : sample.prompt)) return *error;
+  if (const auto ok = add(after_.empty() ? sample.prompt + answer_prefix : sample.prompt); !ok) return ok.error();
   if (!after_.empty()) {
     out.insert(out.end(), after_.begin(), after_.end());
-    if (auto error = add(answer_prefix)) return *error;
+    if (const auto ok = add(answer_prefix); !ok) return ok.error();
   }
-  if (auto error = check(sample, out)) return *error;
+  if (const auto ok = check(sample, out); !ok) return ok.error();
   return out;
 }
 
-std::optional<Error> Encoder::check(const Sample& sample, std::span<const Token> tokens) const {
+Result<void> Encoder::check(const Sample& sample, std::span<const Token> tokens) const {
   const TokenCount count_tokens = token_counter(*model_);
   constexpr std::int64_t kSlack = 8;  // tokens of a beginning of the text are not always the first tokens of the text
   if (std::ssize(tokens) + sample.max_new_tokens > sample.request.length) {
@@ -85,7 +85,7 @@ std::optional<Error> Encoder::check(const Sample& sample, std::span<const Token>
                    sample.task};
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace mrrope::eval

@@ -27,7 +27,7 @@ class Encoder {
  private:
   Encoder(const LlamaModel& model, std::vector<Token> before, std::vector<Token> after)
       : model_(&model), before_(std::move(before)), after_(std::move(after)) {}
-  [[nodiscard]] std::optional<Error> check(const Sample& sample, std::span<const Token> tokens) const;
+  [[nodiscard]] Result<void> check(const Sample& sample, std::span<const Token> tokens) const;
 
   const LlamaModel* model_;
   std::vector<Token> before_, after_;

@@ -36,31 +36,30 @@ std::vector<std::int32_t> positions_of(const GapOptions& options, std::int64_t g
 }
 
 // -ln p of the last segment of one window, added to the point.
-std::optional<Error> score_window(LlamaContext& context, std::span<const Token> tokens,
-                                  std::span<const std::int32_t> positions, std::size_t scored_from, Meter& meter,
-                                  Record::Point& point) {
+Result<void> score_window(LlamaContext& context, std::span<const Token> tokens, std::span<const std::int32_t> positions,
+                          std::size_t scored_from, Meter& meter, Record::Point& point) {
   context.clear();
   for (std::size_t at = 0; at < tokens.size(); at += kSlice) {
     const std::size_t count = std::min(kSlice, tokens.size() - at);
     const std::size_t logits_from = scored_from > at ? std::min(scored_from - at, count) : 0;
-    auto error = context.decode(tokens.subspan(at, count),
-                                {.logits_from = logits_from, .positions = positions.subspan(at, count)},
-                                [&](std::size_t index, std::span<const float> row) {
-                                  if (at + index + 1 >= tokens.size()) return;
-                                  point.nll += token_nll(row, static_cast<std::size_t>(tokens[at + index + 1]));
-                                  ++point.predicted;
-                                });
-    if (error) return error;
+    const Result<void> decoded = context.decode(
+        tokens.subspan(at, count), {.logits_from = logits_from, .positions = positions.subspan(at, count)},
+        [&](std::size_t index, std::span<const float> row) {
+          if (at + index + 1 >= tokens.size()) return;
+          point.nll += token_nll(row, static_cast<std::size_t>(tokens[at + index + 1]));
+          ++point.predicted;
+        });
+    if (!decoded) return decoded;
     meter.advance(static_cast<std::int64_t>(count));
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
 
-std::optional<Error> measure_gap(const LlamaModel& model, LlamaContext& context, std::span<const Document> documents,
-                                 std::span<const Candidate> candidates, const GapOptions& options, RunFolder& run,
-                                 const Control& control) {
+Result<void> measure_gap(const LlamaModel& model, LlamaContext& context, std::span<const Document> documents,
+                         std::span<const Candidate> candidates, const GapOptions& options, RunFolder& run,
+                         const Control& control) {
   if (options.segments < 2 || options.tokens / options.segments <= static_cast<std::int64_t>(kUnscored)) {
     return Error{ErrorCode::invalid_argument, "expected at least two segments of more than 8 tokens", "--segments"};
   }
@@ -90,7 +89,7 @@ std::optional<Error> measure_gap(const LlamaModel& model, LlamaContext& context,
                       [&](const Document& document) {
                         return std::ssize(windows_of(document, options)) * options.tokens * std::ssize(options.gaps);
                       },
-                  .run = [&](const Document& document, Meter& meter, Record& record) -> std::optional<Error> {
+                  .run = [&](const Document& document, Meter& meter, Record& record) -> Result<void> {
                     for (const std::int64_t gap : options.gaps) {
                       const std::vector<std::int32_t> positions = positions_of(options, gap);
                       Record::Point point{.length = gap};
@@ -99,12 +98,12 @@ std::optional<Error> measure_gap(const LlamaModel& model, LlamaContext& context,
                         const auto first = document.tokens.begin() + static_cast<std::ptrdiff_t>(from);
                         std::vector<Token> tokens(first, first + options.tokens);
                         if (model.adds_bos() && model.bos()) tokens.front() = *model.bos();
-                        if (auto error = score_window(context, tokens, positions, scored_from, meter, point))
-                          return error;
+                        if (const auto ok = score_window(context, tokens, positions, scored_from, meter, point); !ok)
+                          return ok.error();
                       }
                       record.points.push_back(point);
                     }
-                    return std::nullopt;
+                    return {};
                   }};
   return run_passes(context, documents, candidates, pass, run, control);
 }

@@ -22,7 +22,7 @@ std::string record_key(const RunInfo& info, const Candidate& candidate, const Do
 }
 
 // A logit that is not a number means that the model broke down, most likely an overflow in float16.
-std::optional<Error> check_finite(const Record& record) {
+Result<void> check_finite(const Record& record) {
   for (const Record::Point& point : record.points) {
     if (!std::isfinite(point.nll)) {
       return Error{ErrorCode::unsupported,
@@ -32,7 +32,7 @@ std::optional<Error> check_finite(const Record& record) {
                    ""};
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -45,10 +45,10 @@ std::string identity_of(const Candidate& candidate) {
   return to_json(plan);
 }
 
-std::optional<Error> apply(LlamaContext& context, const Candidate& candidate) {
+Result<void> apply(LlamaContext& context, const Candidate& candidate) {
   if (candidate.plan) return context.use(*candidate.plan);
   context.use_file();
-  return std::nullopt;
+  return {};
 }
 
 Rotation reaching_rotation(const LlamaContext& context) {
@@ -58,9 +58,9 @@ Rotation reaching_rotation(const LlamaContext& context) {
   return found != rotations.end() ? *found : Rotation{};
 }
 
-std::optional<Error> run_passes(LlamaContext& context, std::span<const Document> documents,
-                                std::span<const Candidate> candidates, const Pass& pass, RunFolder& run,
-                                const Control& control) {
+Result<void> run_passes(LlamaContext& context, std::span<const Document> documents,
+                        std::span<const Candidate> candidates, const Pass& pass, RunFolder& run,
+                        const Control& control) {
   std::int64_t total = 0;
   for (const Document& document : documents) total += pass.tokens(document) * std::ssize(candidates);
   Meter meter(control, documents.size() * candidates.size(), total);
@@ -79,18 +79,18 @@ std::optional<Error> run_passes(LlamaContext& context, std::span<const Document>
       record.document = document.name;
       record.document_hash = document.hash;
       meter.start(fmt::format("{} x{:g}, {}", candidate.method, candidate.factor, document.name));
-      if (auto error = apply(context, candidate)) return error;
+      if (const auto ok = apply(context, candidate); !ok) return ok.error();
       const auto start = std::chrono::steady_clock::now();
-      if (auto error = pass.run(document, meter, record)) return error;
+      if (const auto ok = pass.run(document, meter, record); !ok) return ok.error();
       record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       Rotation rotation = reaching_rotation(context);
       record.inv_freq = std::move(rotation.inv_freq);
       record.attention_scale = rotation.attention_scale;
-      if (auto broken = check_finite(record)) return broken;
-      if (auto failed = run.append(record)) return failed;
+      if (const auto ok = check_finite(record); !ok) return ok;
+      if (const auto ok = run.append(record); !ok) return ok;
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace mrrope::eval

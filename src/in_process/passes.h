@@ -17,7 +17,7 @@ namespace mrrope::eval {
 // What a plan is, whatever it is called and wherever it came from; for keys of records.
 std::string identity_of(const Candidate& candidate);
 // Makes the context rotate by it. Empties the cache.
-std::optional<Error> apply(LlamaContext& context, const Candidate& candidate);
+Result<void> apply(LlamaContext& context, const Candidate& candidate);
 
 // What the layers that reach farthest did: those with the slowest pair. Layers that see a window only rotate faster,
 // and as in the file under every plan. Domain: something was decoded.
@@ -31,13 +31,13 @@ struct Pass {
   // What a pass over this document computes; 0: nothing to do.
   std::function<std::int64_t(const Document&)> tokens;
   // Fills points (and what else the task keeps) of a record. The candidate is in the context, whose cache is empty.
-  std::function<std::optional<Error>(const Document&, Meter&, Record&)> run;
+  std::function<Result<void>(const Document&, Meter&, Record&)> run;
 };
 
 // Every candidate over every document, one document after the other; what the run has is not repeated, what is finished
 // is appended at once. What the engine really did goes into the records. A sum that is not a number is an error.
-std::optional<Error> run_passes(LlamaContext& context, std::span<const Document> documents,
-                                std::span<const Candidate> candidates, const Pass& pass, RunFolder& run,
-                                const Control& control);
+Result<void> run_passes(LlamaContext& context, std::span<const Document> documents,
+                        std::span<const Candidate> candidates, const Pass& pass, RunFolder& run,
+                        const Control& control);
 
 }  // namespace mrrope::eval

@@ -71,7 +71,7 @@ class Unextended {
 
   void restart() { context_.clear(); }
 
-  std::optional<Error> decode(std::span<const Token> tokens) {
+  Result<void> decode(std::span<const Token> tokens) {
     rows_.clear();
     return context_.decode(tokens, {.logits_from = 0}, [&](std::size_t /*index*/, std::span<const float> row) {
       rows_.insert(rows_.end(), row.begin(), row.end());
@@ -88,8 +88,8 @@ class Unextended {
   std::vector<float> rows_;
 };
 
-std::optional<Error> pass(LlamaContext& context, std::span<const Token> tokens, const PplOptions& options,
-                          Unextended* unextended, Meter& meter, Record& record) {
+Result<void> pass(LlamaContext& context, std::span<const Token> tokens, const PplOptions& options,
+                  Unextended* unextended, Meter& meter, Record& record) {
   Sums sums(tokens, options);
   const auto kl_tokens = static_cast<std::size_t>(std::min<std::int64_t>(options.kl_tokens, std::ssize(tokens)));
   for (std::size_t at = 0; at < tokens.size();) {
@@ -98,24 +98,25 @@ std::optional<Error> pass(LlamaContext& context, std::span<const Token> tokens, 
     const std::size_t count = compared ? std::min(kKlSlice, kl_tokens - at) : std::min(kSlice, tokens.size() - at);
     const std::span<const Token> slice = tokens.subspan(at, count);
     if (compared) {
-      if (auto error = unextended->decode(slice)) return error;
+      if (const auto ok = unextended->decode(slice); !ok) return ok.error();
     }
-    auto error = context.decode(slice, {.logits_from = 0}, [&](std::size_t index, std::span<const float> row) {
-      sums.row(at + index, row);
-      if (compared) record.kl += kl_divergence(unextended->row(index), row);
-    });
-    if (error) return error;
+    const Result<void> decoded =
+        context.decode(slice, {.logits_from = 0}, [&](std::size_t index, std::span<const float> row) {
+          sums.row(at + index, row);
+          if (compared) record.kl += kl_divergence(unextended->row(index), row);
+        });
+    if (!decoded) return decoded;
     at += count;
     meter.advance(static_cast<std::int64_t>(count));
   }
   if (unextended != nullptr) record.kl_tokens = static_cast<std::int64_t>(kl_tokens);
   sums.into(record);
-  return std::nullopt;
+  return {};
 }
 
 // tools/perplexity of llama.cpp: pieces of n tokens, BOS in the place of the first, rows n/2 … n-2 scored.
-std::optional<Error> chunk_pass(const LlamaModel& model, LlamaContext& context, std::span<const Token> tokens,
-                                const PplOptions& options, Meter& meter, Record& record) {
+Result<void> chunk_pass(const LlamaModel& model, LlamaContext& context, std::span<const Token> tokens,
+                        const PplOptions& options, Meter& meter, Record& record) {
   const auto n = static_cast<std::size_t>(options.lengths.front());
   Record::Point point{.length = options.lengths.front()};
   for (std::size_t at = 0; at + n <= tokens.size(); at += n) {
@@ -124,23 +125,24 @@ std::optional<Error> chunk_pass(const LlamaModel& model, LlamaContext& context, 
                              tokens.begin() + static_cast<std::ptrdiff_t>(at + n));
     if (model.adds_bos() && model.bos()) piece.front() = *model.bos();
     context.clear();
-    auto error = context.decode(piece, {.logits_from = n / 2}, [&](std::size_t index, std::span<const float> row) {
-      if (index + 1 >= n) return;
-      point.nll += token_nll(row, static_cast<std::size_t>(piece[index + 1]));
-      ++point.predicted;
-    });
-    if (error) return error;
+    const Result<void> decoded =
+        context.decode(piece, {.logits_from = n / 2}, [&](std::size_t index, std::span<const float> row) {
+          if (index + 1 >= n) return;
+          point.nll += token_nll(row, static_cast<std::size_t>(piece[index + 1]));
+          ++point.predicted;
+        });
+    if (!decoded) return decoded;
     meter.advance(static_cast<std::int64_t>(n));
   }
   record.points = {point};
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
 
-std::optional<Error> measure_ppl(const LlamaModel& model, LlamaContext& context, std::span<const Document> documents,
-                                 std::span<const Candidate> candidates, const PplOptions& options, RunFolder& run,
-                                 const Control& control) {
+Result<void> measure_ppl(const LlamaModel& model, LlamaContext& context, std::span<const Document> documents,
+                         std::span<const Candidate> candidates, const PplOptions& options, RunFolder& run,
+                         const Control& control) {
   std::optional<Unextended> unextended;
   if (options.kl_tokens > 0) {
     Result<Unextended> made = Unextended::create(model, context.options(), options.kl_tokens);

@@ -40,7 +40,7 @@ void PrefixCache::keep_common(std::span<const Token> tokens) {
   }
   cached_.resize(common);
   // A sliding window may have moved on: from the start, then
-  if (common == 0 || context_.truncate(common)) {
+  if (common == 0 || !context_.truncate(common)) {
     cached_.clear();
     context_.clear();
   }
@@ -54,18 +54,19 @@ Result<std::size_t> PrefixCache::begin(std::span<const Token> tokens, const std:
   computed_ += std::ssize(tokens) - static_cast<std::int64_t>(at);
   if (!step(static_cast<std::int64_t>(at))) return cancelled_error();
   for (std::size_t end = (at / ubatch_ + 1) * ubatch_; end < tokens.size(); end += ubatch_) {
-    if (auto error = context_.decode(tokens.subspan(at, end - at), {.logits_from = end - at})) return *error;
+    if (const auto ok = context_.decode(tokens.subspan(at, end - at), {.logits_from = end - at}); !ok)
+      return ok.error();
     if (!step(static_cast<std::int64_t>(end - at))) return cancelled_error();
     at = end;
   }
   return at;
 }
 
-std::optional<Error> PrefixCache::end(std::span<const Token> tokens, std::size_t at,
-                                      const std::function<bool(std::int64_t)>& step) {
+Result<void> PrefixCache::end(std::span<const Token> tokens, std::size_t at,
+                              const std::function<bool(std::int64_t)>& step) {
   if (!step(std::ssize(tokens) - static_cast<std::int64_t>(at))) return cancelled_error();
   cached_.assign(tokens.begin(), tokens.end());
-  return std::nullopt;
+  return {};
 }
 
 Result<Reply> PrefixCache::answer(std::span<const Token> tokens, const GenerateOptions& options,
@@ -74,7 +75,7 @@ Result<Reply> PrefixCache::answer(std::span<const Token> tokens, const GenerateO
   if (!at) return at.error();
   Result<std::vector<Token>> reply = context_.generate_greedy(tokens.subspan(*at), options);
   if (!reply) return reply.error();
-  if (auto cancelled = end(tokens, *at, step)) return *cancelled;
+  if (const auto ok = end(tokens, *at, step); !ok) return ok.error();
   return Reply{*reply, std::ssize(*reply) >= options.max_tokens};
 }
 
@@ -83,10 +84,10 @@ Result<std::vector<float>> PrefixCache::logits(std::span<const Token> tokens,
   const Result<std::size_t> at = begin(tokens, step);
   if (!at) return at.error();
   std::vector<float> out;
-  auto error = context_.decode(tokens.subspan(*at), {},
-                               [&](std::size_t, std::span<const float> row) { out.assign(row.begin(), row.end()); });
-  if (error) return *error;
-  if (auto cancelled = end(tokens, *at, step)) return *cancelled;
+  const Result<void> decoded = context_.decode(
+      tokens.subspan(*at), {}, [&](std::size_t, std::span<const float> row) { out.assign(row.begin(), row.end()); });
+  if (!decoded) return decoded.error();
+  if (const auto ok = end(tokens, *at, step); !ok) return ok.error();
   return out;
 }
 

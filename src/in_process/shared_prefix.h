@@ -43,8 +43,7 @@ class PrefixCache {
   void keep_common(std::span<const Token> tokens);
   // All but the last step, whose first token it returns; and, when that was computed too, what is to be remembered.
   Result<std::size_t> begin(std::span<const Token> tokens, const std::function<bool(std::int64_t)>& step);
-  std::optional<Error> end(std::span<const Token> tokens, std::size_t at,
-                           const std::function<bool(std::int64_t)>& step);
+  Result<void> end(std::span<const Token> tokens, std::size_t at, const std::function<bool(std::int64_t)>& step);
 
   LlamaContext& context_;
   std::size_t ubatch_;

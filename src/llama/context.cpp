@@ -37,7 +37,7 @@ std::optional<ggml_type> cache_type(const std::string& name) {
   return std::nullopt;
 }
 
-std::optional<Error> set_cache(const ContextOptions& options, llama_context_params& params) {
+Result<void> set_cache(const ContextOptions& options, llama_context_params& params) {
   constexpr const char* kTypes = "expected f32, f16, bf16, q8_0, q4_0, q4_1, iq4_nl, q5_0 or q5_1, found \"{}\"";
   const std::optional<ggml_type> k = cache_type(options.cache_type_k), v = cache_type(options.cache_type_v);
   if (!k) return bad_option("--cache-type-k", fmt::format(fmt::runtime(kTypes), options.cache_type_k));
@@ -55,10 +55,10 @@ std::optional<Error> set_cache(const ContextOptions& options, llama_context_para
   }
   params.offload_kqv = options.kv_offload;
   params.swa_full = options.swa_full;
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> set_sizes(const ContextOptions& options, llama_context_params& params) {
+Result<void> set_sizes(const ContextOptions& options, llama_context_params& params) {
   constexpr int kMaxThreads = 512;  // GGML_MAX_N_THREADS
   constexpr int kMaxUbatch = 1 << 16;
   if (options.ctx_size < 0 || options.ctx_size > kMaxPosition) {
@@ -79,12 +79,12 @@ std::optional<Error> set_sizes(const ContextOptions& options, llama_context_para
   const int all = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
   params.n_threads = options.threads > 0 ? options.threads : all;
   params.n_threads_batch = options.threads_batch > 0 ? options.threads_batch : params.n_threads;
-  return std::nullopt;
+  return {};
 }
 
 // ---- A plan and the model it is for ---------------------------------------------------------------------------------
 
-std::optional<Error> check_fit(const Plan& plan, const std::vector<nodes::NodeRotation>& nodes, int n_layer) {
+Result<void> check_fit(const Plan& plan, const std::vector<nodes::NodeRotation>& nodes, int n_layer) {
   if (plan.groups.size() != plan.spec.groups.size()) {
     return Error{ErrorCode::inconsistent, "expected a table for each group of the spec", "groups"};
   }
@@ -105,9 +105,9 @@ std::optional<Error> check_fit(const Plan& plan, const std::vector<nodes::NodeRo
     if (node.layer < 0 || node.layer >= n_layer) {
       return Error{ErrorCode::unsupported, "the graph does not tell which layer a rotation belongs to", ""};
     }
-    if (std::optional<Error> error = nodes::misfit(plan, {node.layer, node.dims, node.base})) return error;
+    if (const auto ok = nodes::check_fit(plan, {node.layer, node.dims, node.base}); !ok) return ok.error();
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -121,8 +121,8 @@ Result<LlamaContext> LlamaContext::create(const LlamaModel& model, const Context
   }
   if (model.impl_->vocab_only) return Error{ErrorCode::invalid_argument, "the model has no weights", "vocab_only"};
   llama_context_params params = llama_context_default_params();
-  if (std::optional<Error> error = set_cache(options, params)) return *std::move(error);
-  if (std::optional<Error> error = set_sizes(options, params)) return *std::move(error);
+  if (const auto ok = set_cache(options, params); !ok) return ok.error();
+  if (const auto ok = set_sizes(options, params); !ok) return ok.error();
 
   auto impl = std::make_unique<Impl>(model.impl_, options);
   params.cb_eval = llama::Rotations::on_node;
@@ -150,10 +150,10 @@ LlamaContext::~LlamaContext() = default;
 
 const ContextOptions& LlamaContext::options() const noexcept { return impl_->given; }
 
-std::optional<Error> LlamaContext::use(const Plan& plan) {
-  if (std::optional<Error> error = impl_->look_at_file()) return error;
+Result<void> LlamaContext::use(const Plan& plan) {
+  if (const auto ok = impl_->look_at_file(); !ok) return ok.error();
   const int n_layer = llama_model_n_layer(impl_->model->model.get());
-  if (std::optional<Error> error = check_fit(plan, impl_->of_file, n_layer)) return error;
+  if (const auto ok = check_fit(plan, impl_->of_file, n_layer); !ok) return ok.error();
 
   std::vector<InjectedTable> tables;
   for (const GroupPlan& group : plan.groups) {
@@ -169,7 +169,7 @@ std::optional<Error> LlamaContext::use(const Plan& plan) {
   }
   impl_->rotations.inject(std::move(tables), std::move(table_of_layer));
   impl_->start_over();
-  return std::nullopt;
+  return {};
 }
 
 void LlamaContext::use_file() {
@@ -177,7 +177,7 @@ void LlamaContext::use_file() {
   impl_->start_over();
 }
 
-std::optional<Error> LlamaContext::truncate(std::size_t n) { return impl_->truncate(n); }
+Result<void> LlamaContext::truncate(std::size_t n) { return impl_->truncate(n); }
 void LlamaContext::clear() { impl_->clear(); }
 void LlamaContext::request_cancel() noexcept { impl_->cancel.store(true, std::memory_order_relaxed); }
 std::size_t LlamaContext::n_cached() const { return impl_->positions.size(); }
@@ -201,7 +201,7 @@ void LlamaContext::Impl::clear() {
   positions.clear();
 }
 
-std::optional<Error> LlamaContext::Impl::drop_from(std::size_t n) {
+Result<void> LlamaContext::Impl::drop_from(std::size_t n) {
   const LogScope log;
   // The next token looks back over a whole window, and sliding caches keep little more.
   const int window = llama_model_n_swa(model->model.get());
@@ -214,34 +214,34 @@ std::optional<Error> LlamaContext::Impl::drop_from(std::size_t n) {
     return Error{ErrorCode::unsupported, "part of the model is recurrent, and its state cannot go back", ""};
   }
   positions.resize(std::min(n, positions.size()));
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> LlamaContext::Impl::truncate(std::size_t n) {
+Result<void> LlamaContext::Impl::truncate(std::size_t n) {
   assert(n <= positions.size());
-  if (n == positions.size()) return std::nullopt;
+  if (n == positions.size()) return {};
   if (n > 0) return drop_from(n);
   clear();
-  return std::nullopt;
+  return {};
 }
 
 void LlamaContext::Impl::roll_back(std::size_t n) {
-  if (n == 0 || drop_from(n)) clear();
+  if (n == 0 || !drop_from(n)) clear();
 }
 
 // Nothing was injected before the first look, so whatever was decoded shows what the file wants.
-std::optional<Error> LlamaContext::Impl::look_at_file() {
-  if (!of_file.empty()) return std::nullopt;
+Result<void> LlamaContext::Impl::look_at_file() {
+  if (!of_file.empty()) return {};
   if (rotations.seen().empty() && positions.empty()) {
     const Token any = 0;
     const std::int32_t first = 0;
-    std::optional<Error> error = decode_chunk({&any, 1}, {&first, 1}, 1);
+    const Result<void> decoded = decode_chunk({&any, 1}, {&first, 1}, 1);
     clear();
-    if (error) return error;
+    if (!decoded) return decoded.error();
   }
   of_file = rotations.seen();
   if (of_file.empty()) return Error{ErrorCode::unsupported, "no layer of the model rotates", ""};
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace mrrope

@@ -48,20 +48,19 @@ struct LlamaContext::Impl {
 
   void start_over();  // under another plan
   void clear();
-  std::optional<Error> truncate(std::size_t n);
+  Result<void> truncate(std::size_t n);
   // Removes what llama.cpp has of token n and later, also what is in no `positions`. Domain: n > 0.
-  std::optional<Error> drop_from(std::size_t n);
+  Result<void> drop_from(std::size_t n);
   // After a failure: the first n tokens or, where the cache cannot go back, none.
   void roll_back(std::size_t n);
 
-  [[nodiscard]] std::optional<Error> check(std::span<const Token> tokens, const DecodeOptions& options) const;
-  std::optional<Error> decode(std::span<const Token> tokens, const DecodeOptions& options, const LogitsSink& sink);
+  [[nodiscard]] Result<void> check(std::span<const Token> tokens, const DecodeOptions& options) const;
+  Result<void> decode(std::span<const Token> tokens, const DecodeOptions& options, const LogitsSink& sink);
   // Domain: 1 … ubatch() tokens, as many positions. Rows of logits from `logits_from` on.
-  std::optional<Error> decode_chunk(std::span<const Token> tokens, std::span<const std::int32_t> at,
-                                    std::size_t logits_from);
+  Result<void> decode_chunk(std::span<const Token> tokens, std::span<const std::int32_t> at, std::size_t logits_from);
 
   // What the model itself does, found out by one token if need be. Empties the cache.
-  std::optional<Error> look_at_file();
+  Result<void> look_at_file();
 };
 
 }  // namespace mrrope

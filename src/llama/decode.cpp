@@ -30,7 +30,7 @@ std::optional<Token> most_likely(std::span<const float> logits) {
 
 }  // namespace
 
-std::optional<Error> LlamaContext::Impl::check(std::span<const Token> tokens, const DecodeOptions& options) const {
+Result<void> LlamaContext::Impl::check(std::span<const Token> tokens, const DecodeOptions& options) const {
   const int n_vocab = llama_vocab_n_tokens(model->vocab());
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < 0 || tokens[i] >= n_vocab) {
@@ -60,11 +60,11 @@ std::optional<Error> LlamaContext::Impl::check(std::span<const Token> tokens, co
   if (options.positions.empty() && next + std::ssize(tokens) - 1 > kMaxPosition) {
     return Error{ErrorCode::invalid_argument, fmt::format("positions would go beyond {}", kMaxPosition), "tokens"};
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> LlamaContext::Impl::decode_chunk(std::span<const Token> tokens, std::span<const std::int32_t> at,
-                                                      std::size_t logits_from) {
+Result<void> LlamaContext::Impl::decode_chunk(std::span<const Token> tokens, std::span<const std::int32_t> at,
+                                              std::size_t logits_from) {
   assert(!tokens.empty() && tokens.size() <= ubatch() && at.size() == tokens.size());
   if (cancel.exchange(false)) return cancelled();
   const std::size_t first = positions.size();
@@ -80,22 +80,22 @@ std::optional<Error> LlamaContext::Impl::decode_chunk(std::span<const Token> tok
   rotations.begin(tokens.size(), as_sequence ? std::span<const std::int32_t>() : at);
   const int status = llama_decode(context.get(), batch.view(tokens.size()));
   if (status == 0) llama_synchronize(context.get());
-  std::optional<Error> error = rotations.end();
+  const Result<void> rotated = rotations.end();
   if (status == 2 || rotations.stopped()) {
     cancel = false;
     return cancelled();
   }
-  if (error) return error;
+  if (!rotated) return rotated.error();
   if (status != 0) {
     return Error{ErrorCode::io, fmt::format("llama.cpp cannot decode (status {}){}", status, log.tail()), ""};
   }
   positions.insert(positions.end(), at.begin(), at.end());
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> LlamaContext::Impl::decode(std::span<const Token> tokens, const DecodeOptions& options,
-                                                const LogitsSink& sink) {
-  if (std::optional<Error> error = check(tokens, options)) return error;
+Result<void> LlamaContext::Impl::decode(std::span<const Token> tokens, const DecodeOptions& options,
+                                        const LogitsSink& sink) {
+  if (const auto ok = check(tokens, options); !ok) return ok.error();
   const std::size_t before = positions.size();
   const auto n_vocab = static_cast<std::size_t>(llama_vocab_n_tokens(model->vocab()));
   std::size_t logits_from = options.logits_from;
@@ -111,9 +111,9 @@ std::optional<Error> LlamaContext::Impl::decode(std::span<const Token> tokens, c
       std::copy_n(options.positions.begin() + static_cast<std::ptrdiff_t>(done), at.size(), at.begin());
     }
     const std::size_t from = std::clamp(logits_from, done, done + at.size()) - done;
-    if (std::optional<Error> error = decode_chunk(tokens.subspan(done, at.size()), at, from)) {
+    if (const auto ok = decode_chunk(tokens.subspan(done, at.size()), at, from); !ok) {
       roll_back(before);
-      return error;
+      return ok.error();
     }
     for (std::size_t i = from; i < at.size(); ++i) {
       const float* row = llama_get_logits_ith(context.get(), static_cast<std::int32_t>(i));
@@ -121,11 +121,10 @@ std::optional<Error> LlamaContext::Impl::decode(std::span<const Token> tokens, c
       sink(done + i, {row, n_vocab});
     }
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> LlamaContext::decode(std::span<const Token> tokens, const DecodeOptions& options,
-                                          const LogitsSink& sink) {
+Result<void> LlamaContext::decode(std::span<const Token> tokens, const DecodeOptions& options, const LogitsSink& sink) {
   return impl_->decode(tokens, options, sink);
 }
 
@@ -140,9 +139,9 @@ Result<std::vector<Token>> LlamaContext::generate_greedy(std::span<const Token> 
 
   std::span<const Token> input = prompt;
   while (std::ssize(result) < options.max_tokens) {
-    if (std::optional<Error> error = impl_->decode(input, {}, keep_best)) {
+    if (const auto ok = impl_->decode(input, {}, keep_best); !ok) {
       if (n_cached() > before) impl_->roll_back(before);
-      return *std::move(error);
+      return ok.error();
     }
     if (!next) return Error{ErrorCode::inconsistent, "the model's logits are not numbers", ""};
     const bool stop = std::find(options.stop.begin(), options.stop.end(), *next) != options.stop.end();

@@ -25,7 +25,7 @@ Error bad_option(const char* flag, const char* expected, const std::string& foun
   return {ErrorCode::invalid_argument, fmt::format("expected {}, found \"{}\"", expected, found), flag};
 }
 
-std::optional<Error> set_modes(const LlamaModelOptions& options, llama_model_params& params) {
+Result<void> set_modes(const LlamaModelOptions& options, llama_model_params& params) {
   if (options.split_mode == "none") {
     params.split_mode = LLAMA_SPLIT_MODE_NONE;
   } else if (options.split_mode == "layer") {
@@ -40,7 +40,7 @@ std::optional<Error> set_modes(const LlamaModelOptions& options, llama_model_par
     return bad_option("--load-mode", "auto, none, mmap, mlock, mmap+mlock or dio", options.load_mode);
   }
   params.load_mode = llama_load_mode_from_str(options.load_mode.c_str());
-  return std::nullopt;
+  return {};
 }
 
 // Calls f(buffer, size) -> length as llama.cpp's functions fill texts: the length, or its negative if that is more than
@@ -71,7 +71,7 @@ Result<LlamaModel> LlamaModel::load(const std::string& path, const LlamaModelOpt
   llama::start_llama();
   const LogScope log;
   llama_model_params params = llama_model_default_params();
-  if (std::optional<Error> error = set_modes(options, params)) return *std::move(error);
+  if (const auto ok = set_modes(options, params); !ok) return ok.error();
   Result<std::vector<ggml_backend_dev_t>> devices = llama::offload_devices(options.rpc);
   if (!devices) return std::move(devices).error();
   std::vector<float> split = options.tensor_split;

@@ -94,12 +94,12 @@ void Rotations::begin(std::size_t n_tokens, std::span<const std::int32_t> positi
   positions_ = positions;
   written_.clear();
   originals_.clear();
-  error_.reset();
+  outcome_ = {};
   stopped_ = false;
   recording_ = seen_.empty();
 }
 
-std::optional<Error> Rotations::end() {
+Result<void> Rotations::end() {
   for (const Original& o : originals_) {
     o.node->src[2] = o.factors;
     nodes::set_float_param(*o.node, nodes::kRopeScale, o.scale);
@@ -107,10 +107,10 @@ std::optional<Error> Rotations::end() {
     nodes::set_float_param(*o.node, nodes::kRopeMagnitude, o.magnitude);
   }
   originals_.clear();
-  if (error_ || stopped_) {
+  if (!outcome_ || stopped_) {
     if (recording_) seen_.clear();
   }
-  return std::exchange(error_, std::nullopt);
+  return std::exchange(outcome_, {});
 }
 
 void Rotations::visit(ggml_tensor& node) {
@@ -157,7 +157,7 @@ void Rotations::write_positions(ggml_tensor& tensor) {
 }
 
 void Rotations::fail(ErrorCode code, std::string message) {
-  if (!error_) error_ = Error{code, std::move(message), ""};
+  if (outcome_) outcome_ = Error{code, std::move(message), ""};
 }
 
 }  // namespace mrrope::llama

@@ -62,7 +62,7 @@ class Rotations {
   // Around one llama_decode of one ubatch. `positions` empty: those that llama.cpp wrote.
   void begin(std::size_t n_tokens, std::span<const std::int32_t> positions);
   // What went wrong on the way, if anything; then the result of llama_decode is worthless.
-  std::optional<Error> end();
+  Result<void> end();
   [[nodiscard]] bool stopped() const { return stopped_; }  // because of `cancel`; the result is worthless
 
   // From now on the results of these layers are kept, until the next call. Costs a synchronisation per node.
@@ -95,7 +95,7 @@ class Rotations {
   std::span<const std::int32_t> positions_;
   std::vector<const ggml_tensor*> written_;
   std::vector<Original> originals_;
-  std::optional<Error> error_;
+  Result<void> outcome_;
   bool stopped_ = false;
   bool recording_ = false;
 

@@ -100,7 +100,7 @@ Result<std::unique_ptr<Socket>> connect_to(const std::string& endpoint, Clock::t
   return socket;
 }
 
-std::optional<Error> knock(const std::string& endpoint, Clock::time_point deadline) {
+Result<void> knock(const std::string& endpoint, Clock::time_point deadline) {
   const Result<std::unique_ptr<Socket>> socket = connect_to(endpoint, deadline);
   if (!socket) return socket.error();
   ::shutdown((*socket)->fd(), SHUT_WR);
@@ -109,10 +109,10 @@ std::optional<Error> knock(const std::string& endpoint, Clock::time_point deadli
   }
   char byte = 0;
   if (::recv((*socket)->fd(), &byte, 1, 0) > 0) return no_rpc_server(endpoint);
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> hello(const std::string& endpoint, Clock::time_point deadline) {
+Result<void> hello(const std::string& endpoint, Clock::time_point deadline) {
   const Result<std::unique_ptr<Socket>> socket = connect_to(endpoint, deadline);
   if (!socket) return socket.error();
   std::array<std::uint8_t, 1 + 8 + 24> question{};
@@ -133,7 +133,7 @@ std::optional<Error> hello(const std::string& endpoint, Clock::time_point deadli
         endpoint, fmt::format("the server speaks RPC protocol {}.{}.{}, this llama.cpp {}.{}.{}", answer[8], answer[9],
                               answer[10], RPC_PROTO_MAJOR_VERSION, RPC_PROTO_MINOR_VERSION, RPC_PROTO_PATCH_VERSION));
   }
-  return std::nullopt;
+  return {};
 }
 
 bool is_rpc(ggml_backend_dev_t device) {
@@ -157,8 +157,8 @@ Result<std::vector<ggml_backend_dev_t>> server_devices(const std::string& endpoi
     if (!socket) return socket.error();
     return known;
   }
-  if (std::optional<Error> error = knock(endpoint, deadline)) return *std::move(error);
-  if (std::optional<Error> error = hello(endpoint, deadline)) return *std::move(error);
+  if (const auto ok = knock(endpoint, deadline); !ok) return ok.error();
+  if (const auto ok = hello(endpoint, deadline); !ok) return ok.error();
 
   ggml_backend_reg_t rpc = ggml_backend_reg_by_name("RPC");
   using AddServer = ggml_backend_reg_t (*)(const char*);

@@ -46,10 +46,10 @@ Result<std::vector<LayerVectors>> LlamaContext::read_vectors(std::span<const Tok
                                                              std::span<const int> layers) {
   clear();
   impl_->rotations.keep({layers.begin(), layers.end()});
-  std::optional<Error> error = decode(tokens, {.logits_from = tokens.size()});
+  const Result<void> decoded = decode(tokens, {.logits_from = tokens.size()});
   const std::vector<RotatedNode> kept = impl_->rotations.kept();
   impl_->rotations.keep({});
-  if (error) return *std::move(error);
+  if (!decoded) return decoded.error();
 
   std::vector<LayerVectors> out;
   for (const int layer : layers) {

@@ -14,8 +14,8 @@ Result<std::vector<std::string>> files_of(std::span<const std::string> patterns)
   for (const std::string& pattern : patterns) {
     glob_t found{};
     const int status = ::glob(pattern.c_str(), GLOB_TILDE, nullptr, &found);
-    std::optional<Error> error;
-    if (status != 0) error = Error{ErrorCode::io, "no such file", pattern};
+    Result<void> usable;
+    if (status != 0) usable = Error{ErrorCode::io, "no such file", pattern};
     for (std::size_t i = 0; status == 0 && i < found.gl_pathc; ++i) {
       const std::string path = found.gl_pathv[i];
       std::error_code unseen;
@@ -23,14 +23,14 @@ Result<std::vector<std::string>> files_of(std::span<const std::string> patterns)
       if (std::filesystem::is_regular_file(kind)) {
         files.push_back(path);
       } else if (path == pattern) {  // meant, not just found: a folder, or a pipe that would be waited for
-        error = Error{
+        usable = Error{
             ErrorCode::io,
             std::filesystem::is_directory(kind) ? "a folder; name its files: " + path + "/*" : "not a regular file",
             path};
       }
     }
     ::globfree(&found);
-    if (error) return *error;
+    if (!usable) return usable.error();
   }
   if (files.empty()) return Error{ErrorCode::io, "no text files there", patterns.empty() ? "" : patterns.front()};
   return files;

@@ -55,9 +55,9 @@ Error other_model(const std::string& message, std::string where) {
   return {ErrorCode::inconsistent, "the plan is for another model: " + message, std::move(where)};
 }
 
-std::optional<Error> misfit(const Plan& plan, const LayerShape& shape) {
+Result<void> check_fit(const Plan& plan, const LayerShape& shape) {
   const int g = extended_group_of(plan.spec, shape.layer);
-  if (g < 0) return std::nullopt;
+  if (g < 0) return {};
   const LayerGroup& group = plan.spec.groups[static_cast<std::size_t>(g)];
   if (shape.dims != group.rotary_dim) {
     return other_model(
@@ -68,17 +68,17 @@ std::optional<Error> misfit(const Plan& plan, const LayerShape& shape) {
     return other_model(fmt::format("layer {} has base {:g}, the plan {:g}", shape.layer, shape.base, group.base),
                        fmt::format("spec.groups[{}].base", g));
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> other_factors(const Plan& plan, int layer, const FileFactors& factors) {
+Result<void> check_factors(const Plan& plan, int layer, const FileFactors& factors) {
   const int g = extended_group_of(plan.spec, layer);
-  if (g < 0) return std::nullopt;
+  if (g < 0) return {};
   const auto index = static_cast<std::size_t>(g);
   const std::optional<TrainedScaling>& trained = plan.spec.groups[index].trained;
   const bool wanted = trained && has_tensor(trained->method);
   if (factors.present == wanted && (factors.values.empty() || trained_with(plan.spec, index, factors.values))) {
-    return std::nullopt;
+    return {};
   }
   return other_model(
       fmt::format("the factors of layer {} are not those it was made for (if mrrope extend wrote them, undo that)",

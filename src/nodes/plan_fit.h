@@ -22,7 +22,7 @@ struct LayerShape {
 };
 
 // Why the plan cannot be for this layer, if so. Layers that keep their table fit every plan.
-std::optional<Error> misfit(const Plan& plan, const LayerShape& shape);
+Result<void> check_fit(const Plan& plan, const LayerShape& shape);
 
 // The factors a layer has in its file, one per pair; without values: they are not in memory yet.
 struct FileFactors {
@@ -32,7 +32,7 @@ struct FileFactors {
 
 // Why the plan cannot be for a layer with these factors, if so. Other scalings are keys of a file, which flags replace:
 // they are not compared.
-std::optional<Error> other_factors(const Plan& plan, int layer, const FileFactors& factors);
+Result<void> check_factors(const Plan& plan, int layer, const FileFactors& factors);
 
 // "the plan is for another model: …".
 Error other_model(const std::string& message, std::string where);

@@ -40,7 +40,7 @@ class Checker {
     if (!holds) complain(std::string(field), message);
   }
 
-  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+  [[nodiscard]] const Result<void>& outcome() const { return outcome_; }
 
  private:
   void check_range(const Field& field, double value, const std::string& name) {
@@ -54,12 +54,12 @@ class Checker {
   }
 
   void complain(const std::string& field, std::string message) {
-    if (!error_) error_ = Error{ErrorCode::invalid_argument, std::move(message), path_ + "params." + field};
+    if (outcome_) outcome_ = Error{ErrorCode::invalid_argument, std::move(message), path_ + "params." + field};
   }
 
   int pairs_;
   std::string path_;
-  std::optional<Error> error_;
+  Result<void> outcome_;
 };
 
 template <class L>
@@ -80,7 +80,7 @@ void check_relations(Checker& check, const L& law, int pairs) {
 }
 
 template <class Variant>
-std::optional<Error> check_alternative(const Variant& alternative, int pairs, const std::string& path) {
+Result<void> check_alternative(const Variant& alternative, int pairs, const std::string& path) {
   Checker check(pairs, path);
   std::visit(
       [&](const auto& law) {
@@ -88,22 +88,23 @@ std::optional<Error> check_alternative(const Variant& alternative, int pairs, co
         check_relations(check, law, pairs);
       },
       alternative);
-  return check.error();
+  return check.outcome();
 }
 
 }  // namespace
 
-std::optional<Error> check_method(const Method& method, int pairs) {
-  if (auto error = check_alternative(method.law, pairs, "")) return error;
+Result<void> check_method(const Method& method, int pairs) {
+  if (const auto ok = check_alternative(method.law, pairs, ""); !ok) return ok.error();
   if (method.attention_scale) {
     Checker check(pairs, "");
     check(plan::fields::kAttentionScale, *method.attention_scale);
-    if (check.error()) return check.error();
+    if (!check.outcome()) return check.outcome();
   }
   for (std::size_t i = 0; i < method.modifiers.size(); ++i) {
-    if (auto error = check_alternative(method.modifiers[i], pairs, fmt::format("modifiers[{}].", i))) return error;
+    if (const auto ok = check_alternative(method.modifiers[i], pairs, fmt::format("modifiers[{}].", i)); !ok)
+      return ok.error();
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace mrrope

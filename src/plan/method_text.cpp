@@ -23,40 +23,40 @@ using plan::Field;
 
 // ---- Values --------------------------------------------------------------------------------------------------------
 
-std::optional<Error> read_value(std::string_view text, double& value) {
+Result<void> read_value(std::string_view text, double& value) {
   const Result<double> number = parse_number(text);
   if (!number) return number.error();
   value = *number;
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> read_value(std::string_view text, bool& value) {
+Result<void> read_value(std::string_view text, bool& value) {
   if (text != "true" && text != "false") {
     return Error{ErrorCode::malformed, "expected true or false, found \"" + std::string(text) + "\"", ""};
   }
   value = text == "true";
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> read_value(std::string_view text, std::optional<int>& value) {
+Result<void> read_value(std::string_view text, std::optional<int>& value) {
   if (text == "auto") {
     value = std::nullopt;
-    return std::nullopt;
+    return {};
   }
   const Result<double> number = parse_number(text);
   if (!number || *number != std::floor(*number) || std::fabs(*number) > plan::kMaxPair) {
     return Error{ErrorCode::malformed, "expected a pair number or auto, found \"" + std::string(text) + "\"", ""};
   }
   value = static_cast<int>(*number);
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> read_value(std::string_view text, std::vector<double>& values) {
+Result<void> read_value(std::string_view text, std::vector<double>& values) {
   values.clear();
   for (const std::string_view part : base::split(text, '/')) {
-    if (auto error = read_value(part, values.emplace_back())) return error;
+    if (const auto ok = read_value(part, values.emplace_back()); !ok) return ok.error();
   }
-  return std::nullopt;
+  return {};
 }
 
 std::string text_of(double value) { return format_number(value); }
@@ -91,30 +91,30 @@ std::vector<std::string_view> split_parts(std::string_view text) {
 
 // Sets one "key=value" of a law or modifier. `scale` takes attention_scale where the part may have it.
 template <class L>
-std::optional<Error> read_parameter(std::string_view text, L& law, std::optional<double>* scale) {
+Result<void> read_parameter(std::string_view text, L& law, std::optional<double>* scale) {
   const std::size_t equals = text.find('=');
   const std::string_view key = text.substr(0, equals);
   if (equals == std::string_view::npos || key.empty()) {
     return Error{ErrorCode::malformed, "expected key=value, found \"" + std::string(text) + "\"", std::string(L::name)};
   }
   const std::string_view value = text.substr(equals + 1);
-  const auto located = [&](std::optional<Error> error) {
-    if (error) error->where = std::string(L::name) + "." + std::string(key);
-    return error;
+  const auto located = [&](const Result<void>& read) -> Result<void> {
+    if (read) return {};
+    return Error{read.error().code, read.error().message, std::string(L::name) + "." + std::string(key)};
   };
   if (scale != nullptr && key == plan::fields::kAttentionScale.name)
     return located(read_value(value, scale->emplace()));
 
   bool found = false;
-  std::optional<Error> error;
+  Result<void> read;
   std::vector<std::string_view> names;
   plan::visit_fields(law, [&](const Field& field, auto& member) {
     names.push_back(field.name);
     if (field.name != key) return;
     found = true;
-    error = read_value(value, member);
+    read = read_value(value, member);
   });
-  if (found) return located(error);
+  if (found) return located(read);
   if (scale != nullptr) names.push_back(plan::fields::kAttentionScale.name);
   std::string message = "unknown parameter \"" + std::string(key) + "\"";
   const std::string_view guess = base::nearest(key, names);
@@ -124,13 +124,13 @@ std::optional<Error> read_parameter(std::string_view text, L& law, std::optional
 }
 
 template <class Variant>
-std::optional<Error> read_parameters(std::span<const std::string_view> texts, Variant& alternative,
-                                     std::optional<double>* scale) {
+Result<void> read_parameters(std::span<const std::string_view> texts, Variant& alternative,
+                             std::optional<double>* scale) {
   for (const std::string_view text : texts) {
-    auto error = std::visit([&](auto& law) { return read_parameter(text, law, scale); }, alternative);
-    if (error) return error;
+    const Result<void> read = std::visit([&](auto& law) { return read_parameter(text, law, scale); }, alternative);
+    if (!read) return read;
   }
-  return std::nullopt;
+  return {};
 }
 
 template <class Variant>
@@ -162,7 +162,7 @@ Result<Method> parse_method(std::string_view text) {
     const std::span<const std::string_view> parameters = std::span(pieces).subspan(1);
     const std::string_view name = pieces[0];
     if (std::optional<Modifier> modifier = plan::modifier_named(name)) {
-      if (auto error = read_parameters(parameters, *modifier, nullptr)) return std::move(*error);
+      if (const auto ok = read_parameters(parameters, *modifier, nullptr); !ok) return ok.error();
       method.modifiers.push_back(*modifier);
       continue;
     }
@@ -174,7 +174,7 @@ Result<Method> parse_method(std::string_view text) {
                    ""};
     }
     method.law = *law;
-    if (auto error = read_parameters(parameters, method.law, &method.attention_scale)) return std::move(*error);
+    if (const auto ok = read_parameters(parameters, method.law, &method.attention_scale); !ok) return ok.error();
   }
   return method;
 }

@@ -48,15 +48,13 @@ GroupPlan plan_group(const RopeSpec& spec, std::size_t index, double factor, con
 
 Result<Plan> make_plan(const RopeSpec& spec, std::int64_t context_target, const Method& method,
                        std::optional<std::int64_t> length) {
-  if (auto error = check_spec(spec)) {
-    error->where = "spec." + error->where;
-    return std::move(*error);
+  if (const auto ok = check_spec(spec); !ok) {
+    return Error{ok.error().code, ok.error().message, "spec." + ok.error().where};
   }
   for (const LayerGroup& group : spec.groups) {
     if (!group.extended) continue;
-    if (auto error = check_method(method, group.rotary_dim / 2)) {
-      error->where = "method." + error->where;
-      return std::move(*error);
+    if (const auto ok = check_method(method, group.rotary_dim / 2); !ok) {
+      return Error{ok.error().code, ok.error().message, "method." + ok.error().where};
     }
   }
   if (context_target < 1 || context_target > kMaxContext) {

@@ -23,7 +23,7 @@ Error invalid(std::string where, std::string message) {
   return {ErrorCode::invalid_argument, std::move(message), std::move(where)};
 }
 
-std::optional<Error> check_trained(const TrainedScaling& trained, std::int64_t context_trained, int pairs) {
+Result<void> check_trained(const TrainedScaling& trained, std::int64_t context_trained, int pairs) {
   if (!(trained.factor >= 1 && trained.factor <= kMaxFactor)) {
     return invalid("trained.factor", "expected a factor between 1 and 2^20, found " + format_number(trained.factor));
   }
@@ -32,12 +32,13 @@ std::optional<Error> check_trained(const TrainedScaling& trained, std::int64_t c
                    fmt::format("expected a length between 1 and the trained {} tokens, found {}", context_trained,
                                trained.context_original));
   }
-  auto error = check_method(trained.method, pairs);
-  if (error) error->where = "trained.method." + error->where;
-  return error;
+  if (const auto ok = check_method(trained.method, pairs); !ok) {
+    return Error{ok.error().code, ok.error().message, "trained.method." + ok.error().where};
+  }
+  return {};
 }
 
-std::optional<Error> check_group(const LayerGroup& group, std::int64_t context_trained) {
+Result<void> check_group(const LayerGroup& group, std::int64_t context_trained) {
   if (group.rotary_dim < 2 || group.rotary_dim > kMaxRotaryDim || group.rotary_dim % 2 != 0) {
     return invalid("rotary_dim",
                    fmt::format("expected an even number between 2 and {}, found {}", kMaxRotaryDim, group.rotary_dim));
@@ -53,12 +54,12 @@ std::optional<Error> check_group(const LayerGroup& group, std::int64_t context_t
     return invalid("layers", fmt::format("expected layer numbers between 0 and {}", kMaxLayers - 1));
   }
   if (group.trained) return check_trained(*group.trained, context_trained, group.rotary_dim / 2);
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
 
-std::optional<Error> check_spec(const RopeSpec& spec) {
+Result<void> check_spec(const RopeSpec& spec) {
   // L/2pi > 1 keeps every logarithm of the theory positive: below 7 tokens not even the fastest pair makes a turn.
   constexpr std::int64_t shortest = 7;
   if (spec.context_trained < shortest || spec.context_trained > kMaxContext) {
@@ -70,13 +71,12 @@ std::optional<Error> check_spec(const RopeSpec& spec) {
                    fmt::format("expected 1 to {} groups of layers, found {}", kMaxGroups, spec.groups.size()));
   }
   for (std::size_t g = 0; g < spec.groups.size(); ++g) {
-    if (auto error = check_group(spec.groups[g], spec.context_trained)) {
-      error->where = fmt::format("groups[{}].{}", g, error->where);
-      return error;
+    if (const auto ok = check_group(spec.groups[g], spec.context_trained); !ok) {
+      return Error{ok.error().code, ok.error().message, fmt::format("groups[{}].{}", g, ok.error().where)};
     }
   }
   if (!spec.groups[0].extended) return invalid("groups[0].extended", "expected the first group to be the extended one");
-  return std::nullopt;
+  return {};
 }
 
 Table trained_table(const RopeSpec& spec, std::size_t group) {
@@ -101,11 +101,11 @@ struct SpecText {
   TrainedScaling trained;
   bool has_scaling = false;
 
-  std::optional<Error> set(std::string_view key, std::string_view value) {
+  Result<void> set(std::string_view key, std::string_view value) {
     LayerGroup& group = spec.groups[0];
     if (key == "name") {
       spec.name = value;
-      return std::nullopt;
+      return {};
     }
     if (key == "ctx") return set_context(value, spec.context_trained);
     if (key == "scaling_ctx") return set_context(value, trained.context_original);
@@ -114,7 +114,7 @@ struct SpecText {
       if (!method) return method.error();
       trained.method = *method;
       has_scaling = true;
-      return std::nullopt;
+      return {};
     }
     const Result<double> number = parse_number(value);
     if (!number) return number.error();
@@ -127,14 +127,14 @@ struct SpecText {
       }
       group.rotary_dim = static_cast<int>(*number);
     }
-    return std::nullopt;
+    return {};
   }
 
-  static std::optional<Error> set_context(std::string_view value, std::int64_t& tokens) {
+  static Result<void> set_context(std::string_view value, std::int64_t& tokens) {
     const Result<std::int64_t> parsed = parse_context(value);
     if (!parsed) return parsed.error();
     tokens = *parsed;
-    return std::nullopt;
+    return {};
   }
 };
 
@@ -176,9 +176,9 @@ Result<RopeSpec> parse_spec(std::string_view text) {
       return Error{ErrorCode::malformed, "given twice", std::string(key)};
     }
     seen.push_back(key);
-    if (auto error = parsed.set(key, part.substr(equals + 1))) {
-      error->where = std::string(key) + (error->where.empty() ? "" : "." + error->where);
-      return std::move(*error);
+    if (const auto ok = parsed.set(key, part.substr(equals + 1)); !ok) {
+      const Error& error = ok.error();
+      return Error{error.code, error.message, std::string(key) + (error.where.empty() ? "" : "." + error.where)};
     }
   }
   for (const std::string_view key : {"dim", "base", "ctx"}) {
@@ -192,9 +192,8 @@ Result<RopeSpec> parse_spec(std::string_view text) {
                  "a scaling of the model's own needs all of scaling, scaling_factor and scaling_ctx", "scaling"};
   }
   if (parsed.has_scaling) parsed.spec.groups[0].trained = parsed.trained;
-  if (auto error = check_spec(parsed.spec)) {
-    error->where = spec_key(error->where);
-    return std::move(*error);
+  if (const auto ok = check_spec(parsed.spec); !ok) {
+    return Error{ok.error().code, ok.error().message, spec_key(ok.error().where)};
   }
   return std::move(parsed.spec);
 }

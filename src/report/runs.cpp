@@ -34,7 +34,7 @@ std::size_t place_of(std::vector<T>& list, const T& thing) {
 
 class Reader {
  public:
-  std::optional<Error> folder(const std::string& path) {
+  Result<void> folder(const std::string& path) {
     const Result<eval::RunInfo> info = eval::read_run_info(path);
     if (!info) return info.error();
     if (!runs_.sources.empty() && info->model_hash != runs_.sources.front().info.model_hash) {
@@ -57,10 +57,10 @@ class Reader {
         path, [this](eval::Record&& record, std::string_view /*line*/) { return take(std::move(record)); });
     if (!end) return end.error();
     if (end->torn) runs_.torn.push_back(path);
-    return std::nullopt;
+    return {};
   }
 
-  std::optional<Error> plan(const std::string& path) {
+  Result<void> plan(const std::string& path) {
     const Result<std::string> text = base::read_file(path, kMaxPlanFile);
     if (!text) return text.error();
     if (const Result<base::Json> json = base::parse_json(*text);
@@ -68,23 +68,23 @@ class Reader {
       Result<AttentionFile> attention = read_attention(*json);
       if (!attention) return Error{attention.error().code, to_string(attention.error()), path};
       runs_.attention.push_back(*std::move(attention));
-      return std::nullopt;
+      return {};
     }
     Result<Plan> plan = plan_from_json(*text);
     if (!plan) return Error{plan.error().code, to_string(plan.error()), path};
     runs_.plans.push_back(*std::move(plan));
-    return std::nullopt;
+    return {};
   }
 
   Runs finish() && { return std::move(runs_); }
 
  private:
   // Once: a record of two runs, and an answer to the same sample that another command asked for.
-  std::optional<Error> take(eval::Record&& record) {
+  Result<void> take(eval::Record&& record) {
     const std::string identity = record.answer ? fmt::format("{}\n{}\n{}\n{}\n{}", record.task, record.method,
                                                              record.factor, record.answer->length, record.document_hash)
                                                : record.key;
-    if (!seen_.insert(hash_of(identity)).second) return std::nullopt;
+    if (!seen_.insert(hash_of(identity)).second) return {};
     return add_record(runs_, std::move(record));
   }
 
@@ -94,14 +94,14 @@ class Reader {
 
 }  // namespace
 
-std::optional<Error> add_record(Runs& runs, eval::Record record) {
+Result<void> add_record(Runs& runs, eval::Record record) {
   record.method = printable(record.method);
   record.task = printable(record.task);
   ++runs.records;
   ++runs.sources.back().records;
   if (!record.answer) {
     (record.task == "gap" ? runs.gaps : runs.passes).push_back(std::move(record));
-    return std::nullopt;
+    return {};
   }
   const std::size_t task = place_of(runs.tasks, record.task);
   const std::size_t plan = place_of(runs.scored_plans, eval::PlanName{record.method, record.factor});
@@ -120,7 +120,7 @@ std::optional<Error> add_record(Runs& runs, eval::Record record) {
                          .plan = static_cast<std::uint16_t>(plan),
                          .cut = answer.finish == "length",
                          .empty = answer.text.find_first_not_of(" \t\r\n") == std::string::npos});
-  return std::nullopt;
+  return {};
 }
 
 std::int64_t Runs::context_trained() const {
@@ -134,8 +134,8 @@ Result<Runs> read_runs(std::span<const std::string> paths) {
   Reader reader;
   for (const std::string& path : paths) {
     std::error_code status;
-    if (auto error = std::filesystem::is_directory(path, status) ? reader.folder(path) : reader.plan(path)) {
-      return *error;
+    if (const auto ok = std::filesystem::is_directory(path, status) ? reader.folder(path) : reader.plan(path); !ok) {
+      return ok.error();
     }
   }
   Runs runs = std::move(reader).finish();

@@ -69,7 +69,7 @@ struct Runs {
 };
 
 // Into the last of `sources`. Error: more tasks or plans than 16 bits count.
-std::optional<Error> add_record(Runs& runs, eval::Record record);
+Result<void> add_record(Runs& runs, eval::Record record);
 
 Result<Runs> read_runs(std::span<const std::string> paths);
 

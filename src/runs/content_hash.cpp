@@ -40,25 +40,25 @@ Result<std::string> content_hash_of_file(const std::string& path) {
   XXH3_128bits_reset(state.get());
   XXH3_128bits_update(state.get(), &*size, sizeof *size);
   std::vector<std::byte> buffer(4 * kMiB);
-  const auto take = [&](std::uint64_t from, std::uint64_t count) -> std::optional<Error> {
+  const auto take = [&](std::uint64_t from, std::uint64_t count) -> Result<void> {
     for (std::uint64_t done = 0; done < count;) {
       const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), count - done));
-      if (auto error = file->read_all_at(from + done, std::span(buffer).first(part))) return error;
+      if (const auto ok = file->read_all_at(from + done, std::span(buffer).first(part)); !ok) return ok.error();
       XXH3_128bits_update(state.get(), buffer.data(), part);
       done += part;
     }
-    return std::nullopt;
+    return {};
   };
-  std::optional<Error> error;
+  Result<void> read;
   if (*size <= kWhole) {
-    error = take(0, *size);
+    read = take(0, *size);
   } else {
-    error = take(0, kEnds);
+    read = take(0, kEnds);
     const std::uint64_t middle = *size - 2 * kEnds;
-    for (std::uint64_t i = 0; i < kPieces && !error; ++i) error = take(kEnds + middle / kPieces * i, kMiB);
-    if (!error) error = take(*size - kEnds, kEnds);
+    for (std::uint64_t i = 0; i < kPieces && read; ++i) read = take(kEnds + middle / kPieces * i, kMiB);
+    if (read) read = take(*size - kEnds, kEnds);
   }
-  if (error) return *error;
+  if (!read) return read.error();
   return hex(XXH3_128bits_digest(state.get()));
 }
 

@@ -16,17 +16,17 @@ class LineWriter {
  public:
   explicit LineWriter(base::File& file) : file_(file) {}
 
-  [[nodiscard]] std::optional<Error> line(std::string_view text) {
+  [[nodiscard]] Result<void> line(std::string_view text) {
     buffer_.append(text).append(1, '\n');
-    return buffer_.size() >= kBuffer ? flush() : std::nullopt;
+    return buffer_.size() >= kBuffer ? flush() : Result<void>();
   }
 
   // Nothing is complete before it.
-  [[nodiscard]] std::optional<Error> flush() {
-    if (auto error = file_.write_at(written_, base::bytes_of(std::string_view(buffer_)))) return error;
+  [[nodiscard]] Result<void> flush() {
+    if (const auto ok = file_.write_at(written_, base::bytes_of(std::string_view(buffer_))); !ok) return ok.error();
     written_ += buffer_.size();
     buffer_.clear();
-    return std::nullopt;
+    return {};
   }
 
  private:

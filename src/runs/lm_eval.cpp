@@ -287,14 +287,14 @@ Json sample_json(const TaskResults& task, const Record& record, std::size_t numb
   return json;
 }
 
-std::optional<Error> write_samples(const std::string& path, const TaskResults& task) {
+Result<void> write_samples(const std::string& path, const TaskResults& task) {
   Result<base::PendingFile> file = base::PendingFile::create(path, false);
   if (!file) return file.error();
   LineWriter lines(file->file());
   for (std::size_t i = 0; i < task.records.size(); ++i) {
-    if (auto error = lines.line(text_of(sample_json(task, *task.records[i], i)))) return error;
+    if (const auto ok = lines.line(text_of(sample_json(task, *task.records[i], i))); !ok) return ok.error();
   }
-  if (auto error = lines.flush()) return error;
+  if (const auto ok = lines.flush(); !ok) return ok.error();
   return file->commit();
 }
 
@@ -316,11 +316,11 @@ Result<std::vector<std::string>> export_lm_eval(const RunInfo& info, std::span<c
     std::set<std::string> tasks;
     for (const TaskResults& task : plan.tasks) {
       files.push_back(fmt::format("{}/samples_{}_{}.jsonl", place, unused_name(task.name, tasks), stamp));
-      if (auto error = write_samples(files.back(), task)) return *error;
+      if (const auto ok = write_samples(files.back(), task); !ok) return ok.error();
     }
     files.push_back(fmt::format("{}/results_{}.json", place, stamp));
     const std::string text = text_of(results_json(info, plan, means, unix_time), 2) + "\n";
-    if (auto error = base::write_file(files.back(), text, false)) return *error;
+    if (const auto ok = base::write_file(files.back(), text, false); !ok) return ok.error();
   }
   return files;
 }

@@ -78,7 +78,7 @@ class PendingFolder {
 
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
 
-  [[nodiscard]] std::optional<Error> commit() {
+  [[nodiscard]] Result<void> commit() {
     // Without the flag: a file system that does not know it. rename(2) itself never replaces a folder with files in it.
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0 &&
         (errno != EINVAL || std::rename(path_.c_str(), target_.c_str()) != 0)) {
@@ -129,14 +129,14 @@ Result<Merged> merge_runs(const std::vector<std::string>& inputs, const std::str
   if (last == std::string::npos) return Error{ErrorCode::invalid_argument, "expected the name of a new folder", output};
   Result<PendingFolder> folder = PendingFolder::create(output.substr(0, last + 1));
   if (!folder) return folder.error();
-  if (auto error = base::write_file(folder->file("run.json"), to_json(*info), false)) return *error;
+  if (const auto ok = base::write_file(folder->file("run.json"), to_json(*info), false); !ok) return ok.error();
   Result<base::PendingFile> records = base::PendingFile::create(folder->file("records.jsonl"), false);
   if (!records) return records.error();
 
   Merged merged;
   LineWriter writer(records->file());
   std::unordered_map<Key, std::uint64_t, HashOfKey> results;
-  const auto take = [&](const Record& record, std::string_view line) -> std::optional<Error> {
+  const auto take = [&](const Record& record, std::string_view line) -> Result<void> {
     const std::uint64_t result = result_of(record);
     const auto [first, added] = results.emplace(key_of(record), result);
     if (added) {
@@ -145,16 +145,16 @@ Result<Merged> merge_runs(const std::vector<std::string>& inputs, const std::str
     }
     ++merged.repeated;
     if (first->second != result) ++merged.contradictions;
-    return std::nullopt;
+    return {};
   };
   for (const std::string& input : inputs) {
     const Result<RecordsEnd> end = read_records(input, take);
     if (!end) return end.error();
     if (end->torn) merged.torn.push_back(input);
   }
-  if (auto error = writer.flush()) return *error;
-  if (auto error = records->commit()) return *error;
-  if (auto error = folder->commit()) return *error;
+  if (const auto ok = writer.flush(); !ok) return ok.error();
+  if (const auto ok = records->commit(); !ok) return ok.error();
+  if (const auto ok = folder->commit(); !ok) return ok.error();
   return merged;
 }
 

@@ -36,7 +36,7 @@ class Lines {
       searched = buffer_.size();
       const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, size_ - read_));
       buffer_.resize(searched + count);
-      if (auto error = file_.read_all_at(read_, base::bytes_of(buffer_).subspan(searched))) return *error;
+      if (const auto ok = file_.read_all_at(read_, base::bytes_of(buffer_).subspan(searched)); !ok) return ok.error();
       read_ += count;
     }
   }
@@ -65,7 +65,7 @@ Result<RunInfo> read_run_info(const std::string& folder) {
 }
 
 Result<RecordsEnd> read_records(const std::string& folder,
-                                const std::function<std::optional<Error>(Record&&, std::string_view line)>& take) {
+                                const std::function<Result<void>(Record&&, std::string_view line)>& take) {
   RecordsEnd end;
   const std::string path = folder + "/records.jsonl";
   if (!base::identity_of(path)) return end;
@@ -88,7 +88,7 @@ Result<RecordsEnd> read_records(const std::string& folder,
       break;
     }
     if (!record) return Error{record.error().code, to_string(record.error()), fmt::format("{}:{}", path, number)};
-    if (auto error = take(*std::move(record), text)) return *error;
+    if (const auto ok = take(*std::move(record), text); !ok) return ok.error();
     end.good_bytes += line->size();
   }
   return end;

@@ -26,6 +26,6 @@ struct RecordsEnd {
 // full disk leaves; damage anywhere else, a line of another version of mrrope and one of more than kMaxRecordBytes are
 // errors that name the line. What is appended while this reads is not seen.
 Result<RecordsEnd> read_records(const std::string& folder,
-                                const std::function<std::optional<Error>(Record&&, std::string_view line)>& take);
+                                const std::function<Result<void>(Record&&, std::string_view line)>& take);
 
 }  // namespace mrrope::eval

@@ -20,25 +20,25 @@ RunFolder::RunFolder(RunFolder&&) noexcept = default;
 RunFolder& RunFolder::operator=(RunFolder&&) noexcept = default;
 RunFolder::~RunFolder() = default;
 
-std::optional<Error> RunFolder::load() {
+Result<void> RunFolder::load() {
   Result<RunInfo> info = read_run_info(path_);
   if (!info) return info.error();
   info_ = *std::move(info);
-  const auto keep = [this](Record&& record, std::string_view /*line*/) -> std::optional<Error> {
+  const auto keep = [this](Record&& record, std::string_view /*line*/) -> Result<void> {
     if (by_key_.emplace(record.key, records_.size()).second) records_.push_back(std::move(record));
-    return std::nullopt;
+    return {};
   };
   const Result<RecordsEnd> end = read_records(path_, keep);
   if (!end) return end.error();
   good_bytes_ = end->good_bytes;
   torn_ = end->torn;
-  return std::nullopt;
+  return {};
 }
 
 Result<RunFolder> RunFolder::read(const std::string& path) {
   RunFolder folder;
   folder.path_ = path;
-  if (auto error = folder.load()) return *error;
+  if (const auto ok = folder.load(); !ok) return ok.error();
   return folder;
 }
 
@@ -52,17 +52,17 @@ Result<RunFolder> RunFolder::open(const std::string& path, const RunInfo& info) 
       return Error{ErrorCode::inconsistent, "there are records, but no run.json that says of what; take another folder",
                    path};
     }
-    if (auto error = base::write_file(path + "/run.json", to_json(info), false)) return *error;
+    if (const auto ok = base::write_file(path + "/run.json", to_json(info), false); !ok) return ok.error();
   }
   if (!base::identity_of(path + "/records.jsonl")) {
-    if (auto error = base::write_file(path + "/records.jsonl", "", false)) return *error;
+    if (const auto ok = base::write_file(path + "/records.jsonl", "", false); !ok) return ok.error();
   }
   Result<base::File> log = base::File::open(path + "/records.jsonl", base::File::Access::read_write);
   if (!log) return log.error();
   if (::flock(log->descriptor(), LOCK_EX | LOCK_NB) != 0) {
     return Error{ErrorCode::io, "another process is measuring into this folder", path};
   }
-  if (auto error = folder.load()) return *error;
+  if (const auto ok = folder.load(); !ok) return ok.error();
   if (folder.info_.task != info.task || folder.info_.model_hash != info.model_hash) {
     return Error{ErrorCode::inconsistent,
                  fmt::format("this folder holds {} of {}; take another one", folder.info_.task, folder.info_.model),
@@ -75,7 +75,7 @@ Result<RunFolder> RunFolder::open(const std::string& path, const RunInfo& info) 
   const Result<std::uint64_t> size = log->size();
   if (!size) return size.error();
   if (*size != folder.good_bytes_) {
-    if (auto error = log->resize(folder.good_bytes_)) return *error;
+    if (const auto ok = log->resize(folder.good_bytes_); !ok) return ok.error();
   }
   folder.log_ = std::make_unique<Log>(Log{*std::move(log)});
   return folder;
@@ -97,21 +97,21 @@ const Record* RunFolder::find(std::string_view key) const {
   return found != by_key_.end() ? &records_[found->second] : nullptr;
 }
 
-std::optional<Error> RunFolder::append(const Record& record) {
+Result<void> RunFolder::append(const Record& record) {
   if (!log_) return Error{ErrorCode::invalid_argument, "the folder was opened to be read", path_};
   const std::string line = to_json(record) + "\n";
   // JSON has no infinities: a line that cannot be read would spoil the folder.
   if (const Result<Record> back = record_from_json(line); !back) return back.error();
-  std::optional<Error> error = log_->file.write_at(good_bytes_, base::bytes_of(std::string_view(line)));
-  if (!error) error = log_->file.sync();
-  if (error) {
+  Result<void> written = log_->file.write_at(good_bytes_, base::bytes_of(std::string_view(line)));
+  if (written) written = log_->file.sync();
+  if (!written) {
     (void)log_->file.resize(good_bytes_);  // as it was; if even that fails, the next open takes the torn line away
-    return error;
+    return written;
   }
   good_bytes_ += line.size();
   by_key_[record.key] = records_.size();
   records_.push_back(record);
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace mrrope::eval

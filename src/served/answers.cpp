@@ -61,15 +61,15 @@ double digits_of(std::string_view text) {
 // What the servers say a prompt has; 0: they do not say.
 Result<std::int64_t> usage_of(const ServerOptions& servers, const std::string& text, const std::atomic<bool>* cancel) {
   std::int64_t tokens = 0;
-  auto error = run_requests(
+  const Result<void> asked = run_requests(
       servers, 1, [&](std::size_t) -> Result<ServerRequest> { return ServerRequest{.prompt = text, .max_tokens = 1}; },
-      [&](std::size_t, const Result<ServerAnswer>& answer) -> std::optional<Error> {
+      [&](std::size_t, const Result<ServerAnswer>& answer) -> Result<void> {
         if (!answer) return answer.error();
         tokens = answer->prompt_tokens;
-        return std::nullopt;
+        return {};
       },
       cancel);
-  if (error) return *error;
+  if (!asked) return asked.error();
   return tokens;
 }
 
@@ -162,7 +162,7 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
     in_flight.insert_or_assign(i, std::move(item));
     return request;
   };
-  const auto done = [&](std::size_t i, const Result<ServerAnswer>& answer) -> std::optional<Error> {
+  const auto done = [&](std::size_t i, const Result<ServerAnswer>& answer) -> Result<void> {
     InFlight item;
     if (auto node = in_flight.extract(i)) item = std::move(node.mapped());
     const SampleSlot& slot = wanted[i].slot;
@@ -173,7 +173,7 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
       } else if (cost.failed++ == 0) {
         cost.first_failure = answer.error();
       }
-      return std::nullopt;
+      return {};
     }
     Record& record = item.record;
     record.key = wanted[i].key;
@@ -192,7 +192,7 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
     meter.advance(slot.request.length);
     return run.append(record);
   };
-  if (auto error = run_requests(servers, wanted.size(), make, done, control.cancel)) return *error;
+  if (const auto ok = run_requests(servers, wanted.size(), make, done, control.cancel); !ok) return ok.error();
   return cost;
 }
 

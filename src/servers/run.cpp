@@ -32,7 +32,7 @@ using servers::Transfers;
 using servers::Verdict;
 
 using Make = std::function<Result<ServerRequest>(std::size_t)>;
-using Done = std::function<std::optional<Error>(std::size_t, const Result<ServerAnswer>&)>;
+using Done = std::function<Result<void>(std::size_t, const Result<ServerAnswer>&)>;
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 constexpr Clock::duration kFirstPause = std::chrono::milliseconds(200);
@@ -67,23 +67,23 @@ class Run {
     places_ = urls.size() * static_cast<std::size_t>(options.concurrency);
   }
 
-  std::optional<Error> run() {
+  Result<void> run() {
     while (answered_ < n_) {
       if (cancel_ != nullptr && *cancel_) return Error{ErrorCode::cancelled, "cancelled", ""};
       now_ = Clock::now();
       probe_servers();
       const bool given = hand_out();
-      if (end_) return end_;
-      if (std::optional<Error> error = nobody_left()) return error;
+      if (end_) return *end_;
+      if (const auto ok = check_somebody_left(); !ok) return ok.error();
       const bool something_waits = !waiting_.empty() || flights_.empty();
       const auto patience = given ? kAtOnce : something_waits ? kLookOften : kLook;
       for (Transfers::Finished& finished : transfers_.wait(patience)) {
         now_ = Clock::now();
         take_back(finished);
-        if (end_) return end_;
+        if (end_) return *end_;
       }
     }
-    return std::nullopt;
+    return {};
   }
 
  private:
@@ -123,14 +123,13 @@ class Run {
   }
 
   // No server has ever been reached, or all have been silent for too long.
-  std::optional<Error> nobody_left() {
+  Result<void> check_somebody_left() {
     const auto open = [&](const Server& server) { return server.health.window(now_) > 0; };
-    if (!flights_.empty() || std::any_of(servers_.begin(), servers_.end(), open)) return std::nullopt;
+    if (!flights_.empty() || std::any_of(servers_.begin(), servers_.end(), open)) return {};
     if (!dark_since_) dark_since_ = now_;
     const bool hopeless =
         std::all_of(servers_.begin(), servers_.end(), [](const Server& s) { return s.health.hopeless(); });
-    if (!hopeless && std::chrono::duration<double>(now_ - *dark_since_).count() < options_.patience_s)
-      return std::nullopt;
+    if (!hopeless && std::chrono::duration<double>(now_ - *dark_since_).count() < options_.patience_s) return {};
     std::string message =
         hopeless ? "no server can be reached" : fmt::format("no server has answered for {} s", options_.patience_s);
     std::size_t named = 0;
@@ -264,7 +263,7 @@ class Run {
 
   void finish(std::size_t index, const Result<ServerAnswer>& answer) {
     ++answered_;
-    if (std::optional<Error> error = done_(index, answer)) end_ = std::move(error);
+    if (const auto ok = done_(index, answer); !ok) end_ = ok.error();
   }
 
   const ServerOptions& options_;
@@ -290,8 +289,8 @@ class Run {
 
 }  // namespace
 
-std::optional<Error> run_requests(const ServerOptions& options, std::size_t n, const Make& make, const Done& done,
-                                  const std::atomic<bool>* cancel) {
+Result<void> run_requests(const ServerOptions& options, std::size_t n, const Make& make, const Done& done,
+                          const std::atomic<bool>* cancel) {
   const Result<std::vector<ServerUrl>> urls = servers::check_options(options);
   if (!urls) return urls.error();
   Result<Transfers> transfers = Transfers::create();

@@ -32,7 +32,7 @@ bool same_scaling(const RopeSpec& a, const RopeSpec& b, std::size_t group) {
 
 }  // namespace
 
-std::optional<Error> check_fit(const Plan& plan, const RopeSpec& spec) {
+Result<void> check_fit(const Plan& plan, const RopeSpec& spec) {
   bool fits = plan.spec.groups.size() == spec.groups.size() && plan.spec.context_trained == spec.context_trained;
   for (std::size_t g = 0; fits && g < spec.groups.size(); ++g) {
     fits =
@@ -45,7 +45,7 @@ std::optional<Error> check_fit(const Plan& plan, const RopeSpec& spec) {
     if (same_scaling(plan.spec, spec, g)) continue;
     return Error{ErrorCode::inconsistent, "the plan was made for a model that was trained with another scaling", ""};
   }
-  return std::nullopt;
+  return {};
 }
 
 Result<double> targets::read_back(const std::string& path, std::string_view engine, const Plan& plan) {

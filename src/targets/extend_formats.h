@@ -23,7 +23,7 @@ Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delive
 
 // An Error if a sidecar refers to the model, where one is written unless another folder is named, unless
 // options.overwrite: it would not fit the changed file.
-std::optional<Error> check_no_sidecar(const ModelFile& model, const ExtendOptions& options);
+Result<void> check_no_sidecar(const ModelFile& model, const ExtendOptions& options);
 
 // Edits as rows for people.
 std::vector<FieldChange> rows_of(const GgufModel& model, const GgufEdits& edits);

@@ -51,18 +51,19 @@ Result<std::string> write(const ModelFile& model, const GgufEdits& edits, const 
   const std::string target = options.in_place ? model.path : options.output;
   const InPlaceOptions in_place{.force = options.overwrite};
   if (options.in_place) {
-    if (auto error = check_no_sidecar(model, options)) return *std::move(error);
-    if (auto error = formats::check_in_place(target, in_place)) return *std::move(error);
+    if (const auto ok = check_no_sidecar(model, options); !ok) return ok.error();
+    if (const auto ok = formats::check_in_place(target, in_place); !ok) return ok.error();
   }
   if (options.dry_run) {
     if (options.in_place) return target;
-    if (auto error = formats::check_target(*model.gguf(), target, options.overwrite)) return *std::move(error);
+    if (const auto ok = formats::check_target(*model.gguf(), target, options.overwrite); !ok) return ok.error();
     return target;
   }
-  auto error = options.in_place ? edit_gguf_in_place(*model.gguf(), edits, in_place)
-                                : write_gguf(*model.gguf(), edits, target,
-                                             {.overwrite = options.overwrite, .progress = options.progress});
-  if (error) return *std::move(error);
+  const Result<void> written =
+      options.in_place
+          ? edit_gguf_in_place(*model.gguf(), edits, in_place)
+          : write_gguf(*model.gguf(), edits, target, {.overwrite = options.overwrite, .progress = options.progress});
+  if (!written) return written.error();
   return target;
 }
 

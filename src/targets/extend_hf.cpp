@@ -23,19 +23,19 @@ std::string folder_of(const ModelFile& model) {
 std::string config_in(const std::string& folder) { return (fs::path(folder) / "config.json").string(); }
 
 // What only a GGUF can do.
-std::optional<Error> wrong_options(const ExtendOptions& options) {
+Result<void> check_options(const ExtendOptions& options) {
   if (options.sidecar) {
     return Error{ErrorCode::invalid_argument,
                  "a sidecar belongs to a .gguf; an output makes a second folder with links", "sidecar"};
   }
   if (options.relabel) return Error{ErrorCode::invalid_argument, "only a .gguf is relabelled", "relabel"};
-  return std::nullopt;
+  return {};
 }
 
 // Engines read config.json: another file of the folder would silently take its place.
-std::optional<Error> wrong_name(const ModelFile& model, const ExtendOptions& options) {
+Result<void> check_name(const ModelFile& model, const ExtendOptions& options) {
   const std::string name = fs::path(model.path).filename().string();
-  if (name == "config.json" || !options.output.empty()) return std::nullopt;
+  if (name == "config.json" || !options.output.empty()) return {};
   return Error{ErrorCode::invalid_argument,
                "engines read config.json, and this file would replace the one beside it; name a folder for the result "
                "(-o), or rename the file to config.json",
@@ -45,8 +45,8 @@ std::optional<Error> wrong_name(const ModelFile& model, const ExtendOptions& opt
 }  // namespace
 
 Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const ExtendOptions& options) {
-  if (auto error = wrong_options(options)) return *std::move(error);
-  if (auto error = wrong_name(model, options)) return *std::move(error);
+  if (const auto ok = check_options(options); !ok) return ok.error();
+  if (const auto ok = check_name(model, options); !ok) return ok.error();
   const std::string folder = folder_of(model);
   if (was_extended(model)) {
     return Error{ErrorCode::inconsistent,
@@ -56,7 +56,7 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
   const Result<Delivery> delivery = deliver(engine, plan, model);
   if (!delivery) return delivery.error();
   HfConfig edited = *model.hf();
-  if (auto error = edited.apply(delivery->hf)) return *std::move(error);
+  if (const auto ok = edited.apply(delivery->hf); !ok) return ok.error();
 
   const std::string target = options.output.empty() ? folder : options.output;
   Extension out = described(*delivery, plan, target);
@@ -67,8 +67,9 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
                         std::string(kOriginalConfig) + ", and what it leads to stays as it is.");
   }
   if (options.dry_run) return out;
-  if (auto error = options.output.empty() ? replace_config(folder, edited) : link_folder(folder, target, edited))
-    return *std::move(error);
+  if (const auto ok = options.output.empty() ? replace_config(folder, edited) : link_folder(folder, target, edited);
+      !ok)
+    return ok.error();
   const Result<double> difference = read_back(target, options.engine.empty() ? "transformers5" : options.engine, plan);
   if (!difference) return difference.error();
   out.difference = *difference;
@@ -76,7 +77,7 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
 }
 
 Result<Extension> take_back_hf(const ModelFile& model, const ExtendOptions& options) {
-  if (auto error = wrong_options(options)) return *std::move(error);
+  if (const auto ok = check_options(options); !ok) return ok.error();
   if (!options.output.empty()) {
     return Error{ErrorCode::invalid_argument, "a folder is restored where it is; a second folder is simply deleted",
                  "output"};
@@ -87,7 +88,7 @@ Result<Extension> take_back_hf(const ModelFile& model, const ExtendOptions& opti
     return Error{ErrorCode::invalid_argument, "nothing to take back: no " + std::string(kOriginalConfig), folder};
   }
   if (!options.dry_run) {
-    if (auto error = restore_config(folder)) return *std::move(error);
+    if (const auto ok = restore_config(folder); !ok) return ok.error();
   }
   Extension out;
   out.model = folder;

@@ -36,7 +36,7 @@ std::string overrides_of(const GgufModel& model, const GgufEdits& edits) {
   return text;
 }
 
-std::optional<Error> check_fits(const GgufModel& gguf, const Delivery& delivery) {
+Result<void> check_fits(const GgufModel& gguf, const Delivery& delivery) {
   if (gguf.shards.size() > 1 || delivery.gguf.architecture || delivery.gguf.tensors.empty()) {
     return Error{ErrorCode::unsupported,
                  "a sidecar fits a single file whose architecture stays and that only gains tensors; use a copy",
@@ -48,7 +48,7 @@ std::optional<Error> check_fits(const GgufModel& gguf, const Delivery& delivery)
                    "the file already has " + tensor.name + "; change it in place, or write a copy", "sidecar"};
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 fs::path default_folder(const fs::path& model) { return model.parent_path() / (model.stem().string() + "-mrrope"); }
@@ -85,8 +85,8 @@ Result<bool> check_link(const fs::path& link, const ModelFile& model) {
 }
 
 // Whether the name of the shard can be had.
-std::optional<Error> check_shard(const fs::path& shard, const ModelFile& model, bool overwrite) {
-  if (!is_there(shard)) return std::nullopt;
+Result<void> check_shard(const fs::path& shard, const ModelFile& model, bool overwrite) {
+  if (!is_there(shard)) return {};
   if (base::identity_of(shard.string()) == base::identity_of(model.path)) {
     return in_the_way(shard, "is the model itself");
   }
@@ -99,30 +99,30 @@ std::optional<Error> check_shard(const fs::path& shard, const ModelFile& model, 
 
 // The link first: alone it is in nobody's way, and the next attempt takes it as it is. What fails leaves nothing
 // behind.
-std::optional<Error> write_files(const ModelFile& model, const fs::path& source, const fs::path& folder, bool linked,
-                                 std::span<const GgufEdits::NewTensor> tensors, bool overwrite) {
+Result<void> write_files(const ModelFile& model, const fs::path& source, const fs::path& folder, bool linked,
+                         std::span<const GgufEdits::NewTensor> tensors, bool overwrite) {
   const auto [first, second] = shards_in(folder, source);
   std::error_code status, ignored;
   const bool made = fs::create_directories(folder, status);
   if (status) return Error{ErrorCode::io, status.message(), folder.string()};
   if (!linked) fs::create_symlink(source, first, status);
-  std::optional<Error> error;
+  Result<void> written;
   if (status == std::errc::file_exists) {  // by another process, meanwhile
-    if (const Result<bool> same = check_link(first, model); !same) error = same.error();
+    if (const Result<bool> same = check_link(first, model); !same) written = same.error();
   } else if (status) {
-    error = Error{ErrorCode::io, status.message(), first.string()};
+    written = Error{ErrorCode::io, status.message(), first.string()};
   }
-  if (!error) error = write_gguf_sidecar(tensors, second.string(), {.overwrite = overwrite});
-  if (!error) return std::nullopt;
+  if (written) written = write_gguf_sidecar(tensors, second.string(), {.overwrite = overwrite});
+  if (written) return {};
   if (!linked && !status && !is_there(second)) fs::remove(first, ignored);
   if (made) fs::remove(folder, ignored);  // only if it is empty
-  return error;
+  return written;
 }
 
 }  // namespace
 
-std::optional<Error> check_no_sidecar(const ModelFile& model, const ExtendOptions& options) {
-  if (options.overwrite) return std::nullopt;
+Result<void> check_no_sidecar(const ModelFile& model, const ExtendOptions& options) {
+  if (options.overwrite) return {};
   std::error_code status;
   for (const fs::path& path : {fs::absolute(model.path, status), fs::canonical(model.path, status)}) {
     for (const fs::path& folder : {default_folder(path), path.parent_path()}) {
@@ -137,13 +137,13 @@ std::optional<Error> check_no_sidecar(const ModelFile& model, const ExtendOption
           model.path};
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delivery delivery,
                                 const ExtendOptions& options) {
   const GgufModel& gguf = *model.gguf();
-  if (auto error = check_fits(gguf, delivery)) return *std::move(error);
+  if (const auto ok = check_fits(gguf, delivery); !ok) return ok.error();
   std::error_code status;
   const fs::path source = fs::absolute(model.path, status);
   if (status) return Error{ErrorCode::io, status.message(), model.path};
@@ -151,10 +151,10 @@ Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delive
   const auto [first, second] = shards_in(folder, source);
   const Result<bool> linked = check_link(first, model);
   if (!linked) return linked.error();
-  if (auto error = check_shard(second, model, options.overwrite)) return *std::move(error);
+  if (const auto ok = check_shard(second, model, options.overwrite); !ok) return ok.error();
   if (!options.dry_run) {
-    if (auto error = write_files(model, source, folder, *linked, delivery.gguf.tensors, options.overwrite))
-      return *std::move(error);
+    if (const auto ok = write_files(model, source, folder, *linked, delivery.gguf.tensors, options.overwrite); !ok)
+      return ok.error();
   }
   delivery.commands = {fmt::format("llama-server -m {{}} -c {} --override-kv {}", plan.context_target,
                                    overrides_of(gguf, delivery.gguf))};

@@ -197,10 +197,10 @@ std::optional<std::string> overrides_for(const Plan& plan, const HfConfig& confi
   for (const char* key : {"max_position_embeddings", "rope_parameters"}) {
     const std::string field = formats::join_path(path, key);
     const std::string value = edited.value(field);
-    if (value.empty() || overridden.set(field, value)) return std::nullopt;
+    if (value.empty() || !overridden.set(field, value)) return std::nullopt;
   }
   const std::string scaling = formats::join_path(path, "rope_scaling");
-  if (!overridden.value(scaling).empty() && overridden.remove(scaling)) return std::nullopt;
+  if (!overridden.value(scaling).empty() && !overridden.remove(scaling)) return std::nullopt;
   if (!judge(*find_hf_engine("vllm"), plan, overridden).served) return std::nullopt;
   return overrides_of(edited);
 }

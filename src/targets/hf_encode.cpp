@@ -52,12 +52,12 @@ class Writer {
   void set(std::string_view key, const Json& value) {
     const std::string path = formats::join_path(model_.path, key);
     if (out_.value(path) == value.dump()) return;
-    if (const auto error = out_.set(path, value.dump())) throw base::Rejected{*error};
+    if (const auto ok = out_.set(path, value.dump()); !ok) throw base::Rejected{ok.error()};
   }
   void remove(std::string_view key) {
     const std::string path = formats::join_path(model_.path, key);
     if (out_.value(path).empty()) return;
-    if (const auto error = out_.remove(path)) throw base::Rejected{*error};
+    if (const auto ok = out_.remove(path); !ok) throw base::Rejected{ok.error()};
   }
   void set_if_missing(std::string_view key, const Json& value) {
     if (!model_.fields.find(key)) set(key, value);

@@ -61,8 +61,8 @@ Result<const EngineInfo*> engine_named(std::string_view name) {
                ""};
 }
 
-std::optional<Error> wrong_format(const EngineInfo& info, const ModelFile& model) {
-  if (model.gguf() != nullptr ? info.reads_gguf : info.reads_hf) return std::nullopt;
+Result<void> check_format(const EngineInfo& info, const ModelFile& model) {
+  if (model.gguf() != nullptr ? info.reads_gguf : info.reads_hf) return {};
   const char* wanted = info.reads_gguf ? "GGUF files" : "Hugging Face folders";
   return Error{ErrorCode::unsupported, fmt::format("{} reads {}", info.title, wanted), model.path};
 }
@@ -134,7 +134,7 @@ targets::Deviation targets::deviation(const Effective& effect, const Plan& plan)
 Result<Effective> effective(std::string_view engine, const ModelFile& model, std::optional<std::int64_t> context) {
   const Result<const EngineInfo*> info = engine_named(engine);
   if (!info) return info.error();
-  if (auto error = wrong_format(**info, model)) return *error;
+  if (const auto ok = check_format(**info, model); !ok) return ok.error();
   if (const HfConfig* config = model.hf()) {
     const Result<targets::HfEffect> found = targets::hf_effect(*targets::find_hf_engine(engine), *config, context);
     if (!found) return found.error();
@@ -155,7 +155,7 @@ Result<Delivery> deliver(std::string_view engine, const Plan& plan, const ModelF
   if (engine == kUniversal && model.hf() != nullptr) return targets::hf_deliver(nullptr, plan, *model.hf());
   const Result<const EngineInfo*> info = engine_named(engine);
   if (!info) return info.error();
-  if (auto error = wrong_format(**info, model)) return *error;
+  if (const auto ok = check_format(**info, model); !ok) return ok.error();
   if (model.hf() != nullptr) return targets::hf_deliver(targets::find_hf_engine(engine), plan, *model.hf());
   const Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
   if (!rope) return rope.error();

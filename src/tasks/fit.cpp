@@ -45,7 +45,7 @@ class Fitting {
   }
 
   // Gives `best` as many more units as fit. `cost`: roughly what one takes.
-  std::optional<Error> grow(Fitted& best, std::int64_t Size::*unit, double cost) const {
+  Result<void> grow(Fitted& best, std::int64_t Size::*unit, double cost) const {
     const Size start = best.size;
     const Point zero{0, best.tokens};
     Point low = zero;
@@ -88,7 +88,7 @@ class Fitting {
       const bool wide = high && high->units - low.units >= kProbeWords;
       cost = wide ? cost_between(low, *high) : cost_between(zero, point);
     }
-    return std::nullopt;
+    return {};
   }
 
   // What a unit costs beside nothing else.
@@ -112,13 +112,13 @@ Result<Fitted> grown(const Form& form, const Fitted& smallest, std::int64_t budg
   if (form.grows == Form::Grows::by_records) {
     const Result<double> cost = fitting.cost_of(smallest, &Size::records, kProbeRecords);
     if (!cost) return cost.error();
-    if (auto error = fitting.grow(best, &Size::records, *cost)) return *error;
+    if (const auto ok = fitting.grow(best, &Size::records, *cost); !ok) return ok.error();
     // A record is much for a short text, and nothing for a long one
     if (budget - best.tokens <= budget / 512) return best;
   }
   const Result<double> cost = fitting.cost_of(smallest, &Size::words, kProbeWords);
   if (!cost) return cost.error();
-  if (auto error = fitting.grow(best, &Size::words, *cost)) return *error;
+  if (const auto ok = fitting.grow(best, &Size::words, *cost); !ok) return ok.error();
   return best;
 }
 

@@ -102,10 +102,10 @@ Cut cut_after(std::string_view text, std::int64_t words) {
   return cut;
 }
 
-std::optional<Error> unusable_haystack(std::string_view text) {
+Result<void> check_haystack(std::string_view text) {
   std::int64_t words = 0;
   each_word(text, [&](std::string_view, bool) { return ++words < kFewestWords; });
-  if (words == kFewestWords) return std::nullopt;
+  if (words == kFewestWords) return {};
   return Error{ErrorCode::invalid_argument,
                words == 0 ? "expected prose to hide things in, found none"
                           : fmt::format("expected prose of at least {} words, found {}", kFewestWords, words),

@@ -27,7 +27,7 @@ struct Cut {
 Cut cut_after(std::string_view text, std::int64_t words);
 
 // None if `text` has enough words to be a haystack at all; it need not have enough for the length.
-std::optional<Error> unusable_haystack(std::string_view text);
+Result<void> check_haystack(std::string_view text);
 
 // The five sentences of the pass key test, over and over, one line each; the last line may be cut.
 std::string noise(std::int64_t words);

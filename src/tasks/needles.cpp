@@ -28,7 +28,7 @@ struct Story {
 
 Forms told(const Brief& brief, const Story& story) {
   if (story.hay == Hay::prose) {
-    if (auto error = unusable_haystack(brief.texts.haystack)) return *error;
+    if (const auto ok = check_haystack(brief.texts.haystack); !ok) return ok.error();
   }
   const auto draft = [&texts = brief.texts, story](Size size) {
     const bool in_prose = story.hay == Hay::prose;

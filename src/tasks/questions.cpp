@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kFlag = "--questions";
 
-std::optional<Error> unusable(const TaskTexts& texts, const Question& question, std::size_t number) {
+Result<void> check_question(const TaskTexts& texts, const Question& question, std::size_t number) {
   const auto error = [&](const std::string& what) {
     return Error{ErrorCode::inconsistent, fmt::format("question {}: {}", number + 1, what), kFlag};
   };
@@ -31,7 +31,7 @@ std::optional<Error> unusable(const TaskTexts& texts, const Question& question, 
       return error(fmt::format("expected one of {} documents, found number {}", texts.documents.size(), d + 1));
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 // All documents without the answer, in the order in which they are taken.
@@ -91,7 +91,7 @@ Forms questions(const Brief& brief) {
   }
   const std::size_t number = static_cast<std::size_t>(brief.index) % texts.questions.size();
   const Question& question = texts.questions[number];
-  if (auto error = unusable(texts, question, number)) return *error;
+  if (const auto ok = check_question(texts, question, number); !ok) return ok.error();
   const std::vector<std::string_view> others = distractors(texts, question, brief.random.fork("documents"));
   if (others.empty()) {
     return Error{ErrorCode::invalid_argument, "expected documents beside those that hold the answer, found none",

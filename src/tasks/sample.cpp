@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kLongest = std::int64_t{1} << 24;
 
-std::optional<Error> invalid(const SampleRequest& request) {
+Result<void> check_request(const SampleRequest& request) {
   if (request.length < 1 || request.length > kLongest) {
     return Error{ErrorCode::invalid_argument,
                  fmt::format("expected 1 to {} tokens, found {}", kLongest, request.length), "--lengths"};
@@ -23,7 +23,7 @@ std::optional<Error> invalid(const SampleRequest& request) {
   if (request.index < 0 || request.frame_tokens < 0) {
     return Error{ErrorCode::invalid_argument, "expected an index and a frame that are not negative", ""};
   }
-  return std::nullopt;
+  return {};
 }
 
 // Multiples of the golden ratio, modulo 1: any number of consecutive indices is spread evenly, from 3 to 3000, and none
@@ -34,7 +34,7 @@ double spread_depth(drafts::Random random, std::int64_t index) {
 }
 
 // Tokens before each needle. Pieces are cut before the space in front of a needle, where most tokenizers cut too.
-std::optional<Error> locate(Sample& sample, const TokenCount& count) {
+Result<void> locate(Sample& sample, const TokenCount& count) {
   std::size_t done = 0;
   std::int64_t tokens = 0;
   for (Needle& needle : sample.needles) {
@@ -49,14 +49,14 @@ std::optional<Error> locate(Sample& sample, const TokenCount& count) {
   if (!sample.needles.empty()) {
     sample.depth = static_cast<double>(sample.needles.front().token) / static_cast<double>(sample.prompt_tokens);
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
 
 Result<Sample> make_sample(const Task& task, const TaskTexts& texts, const SampleRequest& request,
                            const TokenCount& count) {
-  if (auto error = invalid(request)) return *error;
+  if (const auto ok = check_request(request); !ok) return ok.error();
   const drafts::Forming generator = drafts::generator_of(task);
   if (generator == nullptr) {
     return Error{ErrorCode::unsupported, fmt::format("there is no task \"{}\"", task.name), "--tasks"};
@@ -92,7 +92,7 @@ Result<Sample> make_sample(const Task& task, const TaskTexts& texts, const Sampl
   for (const drafts::Range& r : fitted->draft.needles) sample.needles.push_back({.begin = r.begin, .end = r.end});
   std::sort(sample.needles.begin(), sample.needles.end(),
             [](const Needle& a, const Needle& b) { return a.begin < b.begin; });
-  if (auto error = locate(sample, count)) return *error;
+  if (const auto ok = locate(sample, count); !ok) return ok.error();
   return sample;
 }
 

@@ -31,9 +31,9 @@ TEST_F(OutputFile, ReplacesWhatMrropeWroteAndWhatIsEmpty) {
   const OutputRule rule{.ours = is_ours};
   const std::string path = folder_.path("out");
   EXPECT_FALSE(*may_replace(path, rule));
-  EXPECT_FALSE(write_output(path, "made by mrrope: 1", rule));
+  EXPECT_TRUE(write_output(path, "made by mrrope: 1", rule));
   EXPECT_TRUE(*may_replace(path, rule));
-  EXPECT_FALSE(write_output(path, "made by mrrope: 2", rule));
+  EXPECT_TRUE(write_output(path, "made by mrrope: 2", rule));
   EXPECT_EQ(*read_file(path, 100), "made by mrrope: 2");
   EXPECT_TRUE(*may_replace(put("empty", ""), rule));
 }
@@ -44,13 +44,13 @@ TEST_F(OutputFile, LeavesAFileOfSomebodyElseUnlessForced) {
   for (const std::string& text :
        {std::string("theirs"), std::string(1, '\0'), std::string(5000, 'x') + "made by mrrope"}) {
     const std::string path = put("theirs", text);
-    const std::optional<Error> error = write_output(path, "made by mrrope", rule);
-    ASSERT_TRUE(error);
-    EXPECT_EQ(error->where, path);
+    const Result<void> written = write_output(path, "made by mrrope", rule);
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().where, path);
     EXPECT_EQ(*read_file(path, 10'000), text);
   }
   rule.force = true;
-  EXPECT_FALSE(write_output(folder_.path("theirs"), "made by mrrope", rule));
+  EXPECT_TRUE(write_output(folder_.path("theirs"), "made by mrrope", rule));
   EXPECT_EQ(*read_file(folder_.path("theirs"), 100), "made by mrrope");
 }
 
@@ -62,9 +62,9 @@ TEST_F(OutputFile, NeverReplacesAnInputUnderAnyName) {
     const OutputRule rule{.ours = is_ours, .inputs = {folder_.path("missing"), input}, .force = force};
     for (const char* name : {"input", "symbolic", "hard", "./input"}) {
       const std::string path = folder_.path() + "/" + name;
-      const std::optional<Error> error = write_output(path, "made by mrrope: anew", rule);
-      ASSERT_TRUE(error) << path;
-      EXPECT_NE(error->message.find("never replaces it"), std::string::npos) << error->message;
+      const Result<void> written = write_output(path, "made by mrrope: anew", rule);
+      ASSERT_FALSE(written) << path;
+      EXPECT_NE(written.error().message.find("never replaces it"), std::string::npos) << written.error().message;
     }
   }
   EXPECT_EQ(*read_file(input, 100), "made by mrrope");
@@ -77,10 +77,10 @@ TEST_F(OutputFile, IsNoFolderPipeOrLinkToNothing) {
   fs::create_symlink(folder_.path("nothing"), folder_.path("dangling"));
   for (const char* name : {"folder", "pipe"}) {
     for (const bool force : {false, true}) {
-      EXPECT_TRUE(write_output(folder_.path(name), "x", {.ours = is_ours, .force = force})) << name;
+      EXPECT_FALSE(write_output(folder_.path(name), "x", {.ours = is_ours, .force = force})) << name;
     }
   }
-  EXPECT_TRUE(write_output(folder_.path("dangling"), "x", {.ours = is_ours}));
+  EXPECT_FALSE(write_output(folder_.path("dangling"), "x", {.ours = is_ours}));
   EXPECT_FALSE(fs::exists(folder_.path("nothing")));
 }
 

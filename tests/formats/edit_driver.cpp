@@ -63,22 +63,22 @@ int run(const std::string& command, const std::string& path, const std::string& 
   }
   (void)std::puts("ready");
   (void)std::fflush(stdout);
-  std::optional<Error> error;
+  Result<void> done;
   if (command == "sidecar") {
-    error = write_gguf_sidecar(std::vector<GgufEdits::NewTensor>{{"rope_freqs.weight", {1, 2, 4, 8}}}, path);
+    done = write_gguf_sidecar(std::vector<GgufEdits::NewTensor>{{"rope_freqs.weight", {1, 2, 4, 8}}}, path);
   } else {
     const Result<GgufModel> model = read_gguf(path);
     if (!model) return fail(model.error());
-    if (command == "copy") error = write_gguf(*model, edits_of(*model), target);
-    if (command == "inplace") error = edit_gguf_in_place(*model, edits_of(*model));
+    if (command == "copy") done = write_gguf(*model, edits_of(*model), target);
+    if (command == "inplace") done = edit_gguf_in_place(*model, edits_of(*model));
     if (command == "interrupt") {
-      error =
+      done =
           formats::edit_in_place(*model, edits_of(*model),
                                  {.go_on = [left = std::stoi(target)]() mutable { return left-- > 0; }, .piece = 1024});
     }
-    if (command == "undo") error = edit_gguf_in_place(*model, inverse_of(*model));
+    if (command == "undo") done = edit_gguf_in_place(*model, inverse_of(*model));
   }
-  return error ? fail(*error) : 0;
+  return done ? 0 : fail(done.error());
 }
 
 }  // namespace

@@ -118,8 +118,8 @@ TEST(GgufSplit, ACopyRewritesTheFirstShardAndCopiesTheOthers) {
   GgufEdits edits;
   edits.set("llama.context_length", GgufValue::u32(32768));
   edits.add_tensor("rope_freqs.weight", {1, 2});
-  const auto error = write_gguf(*read, edits, out / name(1, 3));
-  ASSERT_FALSE(error) << to_string(*error);
+  const auto done = write_gguf(*read, edits, out / name(1, 3));
+  ASSERT_TRUE(done) << to_string(done.error());
   const Result<GgufModel> copy = read_gguf(out / name(1, 3));
   ASSERT_TRUE(copy) << to_string(copy.error());
   EXPECT_EQ(copy->find("context_length")->number(), 32768);
@@ -132,9 +132,9 @@ TEST(GgufSplit, ACopyNeedsANameForAllShards) {
   const ThreeShards model;
   const TempFolder out;
   for (const std::string& target : {std::string("copy.gguf"), name(1, 4), name(2, 3)}) {
-    const auto error = write_gguf(*read_gguf(model.first), {}, out / target);
-    ASSERT_TRUE(error);
-    EXPECT_EQ(error->code, ErrorCode::invalid_argument);
+    const auto done = write_gguf(*read_gguf(model.first), {}, out / target);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::invalid_argument);
   }
   EXPECT_TRUE(out.names().empty());
 }
@@ -143,7 +143,7 @@ TEST(GgufSplit, ACopyThatWouldReplaceAnyShardWritesNothing) {
   const ThreeShards model;
   const TempFolder out;
   out.write(name(3, 3), "precious");
-  EXPECT_TRUE(write_gguf(*read_gguf(model.first), {}, out / name(1, 3)));
+  EXPECT_FALSE(write_gguf(*read_gguf(model.first), {}, out / name(1, 3)));
   EXPECT_EQ(out.names(), std::vector<std::string>{name(3, 3)});
   EXPECT_EQ(read_bytes(out / name(3, 3)), "precious");
 }
@@ -152,9 +152,9 @@ TEST(GgufSplit, ATensorOfAnotherShardIsNotEdited) {
   const ThreeShards model;
   GgufEdits edits;
   edits.add_tensor("tensor.1", std::vector<float>(8));
-  EXPECT_EQ(write_gguf(*read_gguf(model.first), edits, model.folder / "x-00001-of-00003.gguf")->code,
+  EXPECT_EQ(write_gguf(*read_gguf(model.first), edits, model.folder / "x-00001-of-00003.gguf").error().code,
             ErrorCode::unsupported);
-  EXPECT_EQ(edit_gguf_in_place(*read_gguf(model.first), edits)->code, ErrorCode::unsupported);
+  EXPECT_EQ(edit_gguf_in_place(*read_gguf(model.first), edits).error().code, ErrorCode::unsupported);
 }
 
 }  // namespace

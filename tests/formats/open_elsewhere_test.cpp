@@ -158,8 +158,8 @@ TEST_F(OpenElsewhere, AFileOfAnotherUserIsChangedOnlyByForce) {
     return as_nobody([&] {
       GgufEdits edits;
       edits.set("llama.context_length", GgufValue::u32(9));
-      const auto error = edit_gguf_in_place(*read_gguf(path), edits, {.force = force});
-      return !error ? 0 : error->message.find("with -f") != std::string::npos ? 1 : 2;
+      const auto edited = edit_gguf_in_place(*read_gguf(path), edits, {.force = force});
+      return edited ? 0 : edited.error().message.find("with -f") != std::string::npos ? 1 : 2;
     });
   };
   EXPECT_EQ(change(false), 1);

@@ -24,7 +24,7 @@ void use(const mrrope::HfConfig& config) {
     require(!spec.error().where.empty() && !spec.error().message.empty());
     return;
   }
-  require(!mrrope::check_spec(*spec));
+  require(mrrope::check_spec(*spec).has_value());
   for (std::size_t g = 0; g < spec->groups.size(); ++g) {
     require(mrrope::spectrum_of(*spec, g).inv_freq.size() * 2 == static_cast<std::size_t>(spec->groups[g].rotary_dim));
   }
@@ -58,10 +58,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<mrrope::HfChange> changes = config.changes();
   require(changes.empty() == (config.text() == original.text()));
   mrrope::HfConfig other = original;
-  require(!other.apply(changes));
+  require(other.apply(changes).has_value());
   require(other.changes() == changes);
   for (mrrope::HfChange& change : changes) std::swap(change.before, change.after);
-  require(!config.apply(changes));
+  require(config.apply(changes).has_value());
   require(config.text() == original.text());
   return 0;
 }

@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!plan.error().message.empty());
     return 0;
   }
-  require(!mrrope::check_spec(plan->spec));
+  require(mrrope::check_spec(plan->spec).has_value());
   require(plan->groups.size() == plan->spec.groups.size());
   const std::string written = mrrope::to_json(*plan);
   const mrrope::Result<mrrope::Plan> again = mrrope::plan_from_json(written);

@@ -76,7 +76,7 @@ void check_continued(const RunFolder& run, const std::string& records) {
     more.key = "a key that no record has: ";
     while (run.find(more.key) != nullptr) more.key += 'x';
     more.task = run.info().task;
-    require(!again->append(more));
+    require(again->append(more).has_value());
     require(!RunFolder::open(run.path(), run.info()));  // one writer at a time
   }
   const Result<RunFolder> longer = RunFolder::read(run.path());

@@ -17,7 +17,7 @@ class ReplyTextTest : public testing::Test {
     ASSERT_TRUE(file) << to_string(file.error());
     GgufEdits edits;
     edits.set("tokenizer.ggml.add_space_prefix", GgufValue::boolean(true));
-    ASSERT_EQ(write_gguf(*file, edits, folder.path("model.gguf")), std::nullopt);
+    ASSERT_TRUE(write_gguf(*file, edits, folder.path("model.gguf")));
     Result<LlamaModel> loaded = LlamaModel::load(folder.path("model.gguf"), {.vocab_only = true});
     ASSERT_TRUE(loaded) << to_string(loaded.error());
     model.emplace(*std::move(loaded));

@@ -58,8 +58,8 @@ void expect_file_and_plan(const std::string& name) {
   const std::vector<Rotation> own = context->rotation();
   if (own.empty() || beyond_spec(name)) {
     const auto refusal = context->use(plan_for(path));
-    ASSERT_TRUE(refusal);
-    EXPECT_EQ(refusal->code, own.empty() ? ErrorCode::unsupported : ErrorCode::inconsistent);
+    ASSERT_FALSE(refusal);
+    EXPECT_EQ(refusal.error().code, own.empty() ? ErrorCode::unsupported : ErrorCode::inconsistent);
     return;
   }
   for (const Rotation& r : own) {

@@ -24,16 +24,16 @@ TEST(Decode, GivesTheRowsAskedFor) {
        {std::size_t{0}, std::size_t{15}, std::size_t{16}, std::size_t{40}, std::size_t{50}, DecodeOptions::kLast}) {
     context.clear();
     std::size_t next = from == DecodeOptions::kLast ? 49 : from;
-    const auto error = context.decode(tokens, {.logits_from = from}, [&](std::size_t i, std::span<const float> row) {
+    const auto done = context.decode(tokens, {.logits_from = from}, [&](std::size_t i, std::span<const float> row) {
       EXPECT_EQ(i, next++);
       const auto wanted = all.begin() + static_cast<std::ptrdiff_t>(i * n_vocab);
       // A single row of the output layer goes through another kernel: 128 products in another order, 2^-24 each.
       EXPECT_LT(distance({row.begin(), row.end()}, {wanted, wanted + model.n_vocab()}), 1e-5);
     });
-    EXPECT_FALSE(error);
+    EXPECT_TRUE(done);
     EXPECT_EQ(next, 50U);
   }
-  EXPECT_FALSE(context.decode({}));
+  EXPECT_TRUE(context.decode({}));
   EXPECT_EQ(context.n_cached(), 50U);
 }
 
@@ -42,16 +42,16 @@ TEST(Decode, RefusesWhatDoesNotFit) {
   const LlamaModel model = load(tiny("llama"));
   LlamaContext context = context_of(model, one_thread(100));
   ASSERT_EQ(context.ctx_size(), 256U) << "rounded up";
-  ASSERT_FALSE(context.decode(random_tokens(model, 250)));
+  ASSERT_TRUE(context.decode(random_tokens(model, 250)));
   const auto full = context.decode(random_tokens(model, 7));
-  ASSERT_TRUE(full);
-  EXPECT_EQ(full->code, ErrorCode::invalid_argument);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, ErrorCode::invalid_argument);
   const std::vector<Token> strange = {0, model.n_vocab()};
   const auto token = context.decode(strange);
-  ASSERT_TRUE(token);
-  EXPECT_EQ(token->where, "tokens[1]");
+  ASSERT_FALSE(token);
+  EXPECT_EQ(token.error().where, "tokens[1]");
   EXPECT_EQ(context.n_cached(), 250U);
-  EXPECT_FALSE(context.decode(random_tokens(model, 6)));
+  EXPECT_TRUE(context.decode(random_tokens(model, 6)));
 }
 
 // Bit-identical, because the same cells are filled by the same kernels in the same batches: what was in later cells is
@@ -68,7 +68,7 @@ TEST(Truncate, ThenDecodeEqualsAStraightDecode) {
     const std::vector<float> wanted = logits(straight, tail);
     logits(back, head);
     logits(back, random_tokens(model, 100, 3));
-    ASSERT_FALSE(back.truncate(40)) << name;
+    ASSERT_TRUE(back.truncate(40)) << name;
     EXPECT_EQ(back.n_cached(), 40U);
     EXPECT_EQ(logits(back, tail), wanted) << name;
   }
@@ -81,23 +81,23 @@ TEST(Truncate, IsRefusedWhereTheCacheCannotGoBack) {
   LlamaContext context = context_of(recurrent);
   const std::vector<Token> tokens = random_tokens(recurrent, 20);
   const std::vector<float> wanted = logits(context, tokens);
-  const auto error = context.truncate(10);
-  ASSERT_TRUE(error);
-  EXPECT_EQ(error->code, ErrorCode::unsupported);
+  const auto done = context.truncate(10);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::unsupported);
   EXPECT_EQ(context.n_cached(), 20U);
-  EXPECT_FALSE(context.truncate(0));
+  EXPECT_TRUE(context.truncate(0));
   EXPECT_EQ(logits(context, tokens), wanted);
 
   const LlamaModel sliding = load(tiny("gemma3"));  // its window is far less than 1500 tokens
   ContextOptions options = one_thread(2048);
   options.ubatch_size = 64;
   LlamaContext windowed = context_of(sliding, options);
-  ASSERT_FALSE(windowed.decode(random_tokens(sliding, 1500)));
+  ASSERT_TRUE(windowed.decode(random_tokens(sliding, 1500)));
   const auto forgotten = windowed.truncate(100);
-  ASSERT_TRUE(forgotten);
-  EXPECT_EQ(forgotten->code, ErrorCode::unsupported);
+  ASSERT_FALSE(forgotten);
+  EXPECT_EQ(forgotten.error().code, ErrorCode::unsupported);
   EXPECT_EQ(windowed.n_cached(), 1500U);
-  EXPECT_FALSE(windowed.truncate(1499)) << "one step back is within the window";
+  EXPECT_TRUE(windowed.truncate(1499)) << "one step back is within the window";
 }
 
 // One ubatch, so that only a graph that is interrupted can end early.
@@ -110,18 +110,18 @@ TEST(Cancel, StopsInTheMiddleOfAGraph) {
   const std::vector<Token> head = random_tokens(model, 10, 1), tokens = random_tokens(model, 4000, 2);
   logits(other, head);
   const auto start = Clock::now();
-  ASSERT_FALSE(other.decode(tokens));
+  ASSERT_TRUE(other.decode(tokens));
   const auto whole = Clock::now() - start;
 
   logits(context, head);
-  const auto error = decode_and_cancel(context, tokens, whole / 10);
-  ASSERT_TRUE(error);
-  EXPECT_EQ(error->code, ErrorCode::cancelled);
+  const auto done = decode_and_cancel(context, tokens, whole / 10);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::cancelled);
   EXPECT_EQ(context.n_cached(), 10U);
 
   // As if nothing had been
   const std::vector<Token> tail = random_tokens(model, 20, 3);
-  ASSERT_FALSE(other.truncate(10));
+  ASSERT_TRUE(other.truncate(10));
   EXPECT_EQ(logits(context, tail), logits(other, tail));
 }
 
@@ -134,10 +134,10 @@ TEST(Cancel, BetweenUbatchesRollsBackTheWholeCall) {
     LlamaContext context = context_of(model, options);
     const std::vector<Token> head = random_tokens(model, 8, 1), tokens = random_tokens(model, 40, 2);
     logits(context, head);
-    const auto error = context.decode(tokens, {.logits_from = 10},
-                                      [&](std::size_t, std::span<const float>) { context.request_cancel(); });
-    ASSERT_TRUE(error);
-    EXPECT_EQ(error->code, ErrorCode::cancelled);
+    const auto done = context.decode(tokens, {.logits_from = 10},
+                                     [&](std::size_t, std::span<const float>) { context.request_cancel(); });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::cancelled);
     EXPECT_EQ(context.n_cached(), model.can_truncate() ? 8U : 0U);
     context.clear();
     LlamaContext fresh = context_of(model, options);
@@ -176,10 +176,10 @@ TEST(Generate, TakesTheMostLikelyToken) {
   std::vector<Token> input = prompt;
   for (const Token t : *text) {
     Token best = -1;
-    const auto error = checked.decode(input, {}, [&](std::size_t, std::span<const float> row) {
+    const auto done = checked.decode(input, {}, [&](std::size_t, std::span<const float> row) {
       best = static_cast<Token>(std::max_element(row.begin(), row.end()) - row.begin());
     });
-    ASSERT_FALSE(error);
+    ASSERT_TRUE(done);
     EXPECT_EQ(best, t);
     input = {t};
   }

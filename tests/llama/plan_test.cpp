@@ -145,19 +145,19 @@ TEST(Plans, ForAnotherModelAreRefused) {
   };
 
   const auto dims = refused("dim=128,base=10000,ctx=512");
-  ASSERT_TRUE(dims);
-  EXPECT_EQ(dims->code, ErrorCode::inconsistent);
-  EXPECT_EQ(dims->where, "spec.groups[0].rotary_dim");
-  EXPECT_NE(dims->message.find("rotates 64 dimensions"), std::string::npos) << dims->message;
+  ASSERT_FALSE(dims);
+  EXPECT_EQ(dims.error().code, ErrorCode::inconsistent);
+  EXPECT_EQ(dims.error().where, "spec.groups[0].rotary_dim");
+  EXPECT_NE(dims.error().message.find("rotates 64 dimensions"), std::string::npos) << dims.error().message;
   const auto base = refused("dim=64,base=5000,ctx=512");
-  ASSERT_TRUE(base);
-  EXPECT_EQ(base->where, "spec.groups[0].base");
+  ASSERT_FALSE(base);
+  EXPECT_EQ(base.error().where, "spec.groups[0].base");
 
   Plan layers = plan_for(tiny("llama"));
   layers.spec.groups[0].layers = {0, 99};
-  const auto error = context.use(layers);
-  ASSERT_TRUE(error);
-  EXPECT_EQ(error->where, "spec.groups[0].layers");
+  const auto done = context.use(layers);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().where, "spec.groups[0].layers");
 
   EXPECT_EQ(context.n_cached(), 4U) << "a refusal changes nothing";
   context.clear();

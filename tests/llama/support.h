@@ -77,15 +77,15 @@ inline LlamaContext context_of(const LlamaModel& model, const ContextOptions& op
 }
 
 // What decode says when another thread asks it to stop after a while.
-inline std::optional<Error> decode_and_cancel(LlamaContext& context, std::span<const Token> tokens,
-                                              std::chrono::steady_clock::duration after) {
+inline Result<void> decode_and_cancel(LlamaContext& context, std::span<const Token> tokens,
+                                      std::chrono::steady_clock::duration after) {
   std::thread impatient([&] {
     std::this_thread::sleep_for(after);
     context.request_cancel();
   });
-  std::optional<Error> error = context.decode(tokens);
+  Result<void> decoded = context.decode(tokens);
   impatient.join();
-  return error;
+  return decoded;
 }
 
 inline std::vector<Token> random_tokens(const LlamaModel& model, std::size_t n, unsigned seed = 1) {
@@ -107,14 +107,14 @@ inline std::vector<float> logits(LlamaContext& context, const std::vector<Token>
                                  const std::vector<std::int32_t>& at = {}) {
   std::vector<float> rows;
   const auto keep = [&](std::size_t, std::span<const float> row) { rows.insert(rows.end(), row.begin(), row.end()); };
-  if (const auto error = context.decode(tokens, {.logits_from = 0, .positions = at}, keep)) {
-    throw std::runtime_error(to_string(*error));
+  if (const auto ok = context.decode(tokens, {.logits_from = 0, .positions = at}, keep); !ok) {
+    throw std::runtime_error(to_string(ok.error()));
   }
   return rows;
 }
 
 inline void use(LlamaContext& context, const Plan& plan) {
-  if (const auto error = context.use(plan)) throw std::runtime_error(to_string(*error));
+  if (const auto ok = context.use(plan); !ok) throw std::runtime_error(to_string(ok.error()));
 }
 
 // Largest difference, relative to the largest value.
@@ -148,8 +148,8 @@ class EditedCopy {
   EditedCopy(const std::string& source, const GgufEdits& edits) {
     static int number = 0;
     path_ = (fs::temp_directory_path() / fmt_name(::getpid(), number++)).string();
-    if (const auto error = write_gguf(*file_of(source).gguf(), edits, path_, {.overwrite = true})) {
-      throw std::runtime_error(to_string(*error));
+    if (const auto ok = write_gguf(*file_of(source).gguf(), edits, path_, {.overwrite = true}); !ok) {
+      throw std::runtime_error(to_string(ok.error()));
     }
   }
   ~EditedCopy() { fs::remove(path_); }

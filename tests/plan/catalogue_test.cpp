@@ -60,7 +60,7 @@ TEST(MethodText, HostileTextIsAnErrorNotACrash) {
 }
 
 TEST(MethodCheck, NamesTheFieldAndItsRange) {
-  const auto error = [](const char* text) { return to_string(*check_method(test::method(text), 64)); };
+  const auto error = [](const char* text) { return to_string(check_method(test::method(text), 64).error()); };
   EXPECT_EQ(error("abf"), "params.base: missing: the new base b'");
   EXPECT_EQ(error("yarn:beta_fast=0"), "params.beta_fast: expected a value between 1e-06 and 1e+09, found 0");
   EXPECT_EQ(error("yarn:beta_fast=1:beta_slow=2"), "params.beta_fast: expected at least as many turns as beta_slow");

@@ -63,7 +63,7 @@ inline void ppl_run(const std::string& folder, const std::string& model = "model
       }
       r.inv_freq = plan.groups[0].inv_freq;
       r.attention_scale = plan.groups[0].attention_scale;
-      if (run->append(r)) std::abort();
+      if (!run->append(r)) std::abort();
     }
   }
 }
@@ -84,7 +84,7 @@ inline void needle_run(const std::string& folder, const std::string& model = "mo
                                         .score = found ? 1.0 : 0.0});
         r.answer->asked_depth = static_cast<double>(i / 4) / 2;
         r.answer->depth = 0.05 + 0.6 * r.answer->asked_depth;  // the question comes after the text
-        if (run->append(r)) std::abort();
+        if (!run->append(r)) std::abort();
       }
     }
   }

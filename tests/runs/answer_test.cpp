@@ -94,10 +94,10 @@ TEST(Answer, AScoreThatIsNotANumberIsRefusedAndTheRunStaysWhole) {
   {
     Result<RunFolder> run = RunFolder::open(folder.path("run"), info);
     ASSERT_TRUE(run) << to_string(run.error());
-    EXPECT_FALSE(run->append(sample()));
+    EXPECT_TRUE(run->append(sample()));
     for (const double score : std::initializer_list<double>{std::nan(""), INFINITY, -0.5, 2.0}) {
       Record bad = test::answer_record({.index = 9, .score = score});
-      EXPECT_TRUE(run->append(bad)) << score;
+      EXPECT_FALSE(run->append(bad)) << score;
       EXPECT_EQ(run->find(bad.key), nullptr);
     }
   }

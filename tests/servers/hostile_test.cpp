@@ -76,7 +76,7 @@ std::string recorded(const std::string& key, const std::string& text, const std:
   const nlohmann::json body = {{"choices", {{{"text", text}, {"finish_reason", finish}}}}};
   StubServer server(says(ok(body.dump())));
   const Outcome outcome = ask({.urls = {server.url()}, .api_key = key, .attempts = 1}, 1);
-  if (outcome.error || !outcome.answers.at(0)) return "refused";
+  if (!outcome.run || !outcome.answers.at(0)) return "refused";
   return outcome.answers.at(0)->text + "|" + outcome.answers.at(0)->finish;
 }
 
@@ -97,7 +97,7 @@ class Hostile : public testing::TestWithParam<Lie> {};
 TEST_P(Hostile, AnswerIsAReadableErrorThatDoesNotShowTheKey) {
   StubServer server(says(GetParam().bytes));
   const Outcome outcome = ask({.urls = {server.url()}, .model = "m", .api_key = kKey, .attempts = 2}, 1);
-  ASSERT_FALSE(outcome.error) << to_string(*outcome.error);
+  ASSERT_TRUE(outcome.run) << to_string(outcome.run.error());
   ASSERT_EQ(outcome.calls[0], 1);
   ASSERT_FALSE(outcome.answers.at(0));
   const Error& error = outcome.answers.at(0).error();
@@ -114,7 +114,7 @@ TEST_P(Hostile, AnswerIsAReadableErrorThatDoesNotShowTheKey) {
 TEST_P(Hostile, ServerDoesNotKeepAnotherFromAnswering) {
   StubServer liar(says(GetParam().bytes)), server(honest());
   const Outcome outcome = ask({.urls = {liar.url(), server.url()}, .api_key = kKey, .concurrency = 2}, 12);
-  ASSERT_FALSE(outcome.error) << to_string(*outcome.error);
+  ASSERT_TRUE(outcome.run) << to_string(outcome.run.error());
   EXPECT_TRUE(outcome.each_answered_once());
 }
 
@@ -133,7 +133,7 @@ std::string error_of_endless(const std::string& beginning, const std::string& by
     return false;
   });
   const Outcome outcome = ask({.urls = {server.url()}, .api_key = kKey, .deadline_s = deadline_s, .attempts = 1}, 1);
-  if (outcome.error) return to_string(*outcome.error);
+  if (!outcome.run) return to_string(outcome.run.error());
   return outcome.answers.at(0) ? "answered" : outcome.answers.at(0).error().message;
 }
 
@@ -247,7 +247,7 @@ TEST(Status, OfARefusalConcernsOneRequestAndKeepsTheServersWords) {
         http(400, R"({"error": {"message": "maximum context length is 512 tokens\u0007", "code": 400}})"));
   });
   const Outcome outcome = ask({.urls = {server.url()}}, 10);
-  ASSERT_FALSE(outcome.error);
+  ASSERT_TRUE(outcome.run);
   EXPECT_EQ(server.posts(), 10);
   for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(outcome.answers.at(i).has_value(), i != 3);
   EXPECT_EQ(outcome.answers.at(3).error(),
@@ -260,20 +260,20 @@ TEST(Status, OfAWrongKeyUrlOrModelEndsTheRun) {
                                                                  {404, "call its model \"mm\""}}) {
     StubServer server(says(http(status, R"({"message": "no such thing: )" + kKey + "\"}")));
     const Outcome outcome = ask({.urls = {server.url()}, .model = "mm", .api_key = kKey}, 10);
-    ASSERT_TRUE(outcome.error);
-    EXPECT_EQ(outcome.error->code, ErrorCode::invalid_argument);
-    EXPECT_EQ(outcome.error->where, server.url());
-    EXPECT_NE(outcome.error->message.find("HTTP " + std::to_string(status) + ": no such thing: [key]"),
+    ASSERT_FALSE(outcome.run);
+    EXPECT_EQ(outcome.run.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(outcome.run.error().where, server.url());
+    EXPECT_NE(outcome.run.error().message.find("HTTP " + std::to_string(status) + ": no such thing: [key]"),
               std::string::npos);
-    EXPECT_NE(outcome.error->message.find(advice), std::string::npos) << outcome.error->message;
+    EXPECT_NE(outcome.run.error().message.find(advice), std::string::npos) << outcome.run.error().message;
   }
 }
 
 TEST(Status, OfARedirectAtTheFirstContactIsExplained) {
   StubServer server(honest(), 0, http(301, "", "Location: https://elsewhere/v1/models\r\n"));
   const Outcome outcome = ask({.urls = {server.url()}}, 1);
-  ASSERT_TRUE(outcome.error);
-  EXPECT_NE(outcome.error->message.find("redirects to https://elsewhere/v1/models are not followed"),
+  ASSERT_FALSE(outcome.run);
+  EXPECT_NE(outcome.run.error().message.find("redirects to https://elsewhere/v1/models are not followed"),
             std::string::npos);
   EXPECT_EQ(server.posts(), 0);
 }
@@ -285,7 +285,7 @@ TEST(Chat, AnswersAreReadWithAndWithoutContent) {
       first({ok(R"({"choices": [{"message": {"role": "assistant", "content": "Paris"}, "finish_reason": "length"}]})"),
              ok(R"({"choices": [{"message": {"content": null}}], "usage": null})")}));
   const Outcome outcome = ask({.urls = {server.url()}, .chat = true, .concurrency = 1}, 2);
-  ASSERT_FALSE(outcome.error);
+  ASSERT_TRUE(outcome.run);
   EXPECT_EQ(outcome.answers.at(0)->text, "Paris");
   EXPECT_EQ(outcome.answers.at(0)->finish, "length");
   EXPECT_EQ(outcome.answers.at(1)->text, "");

@@ -38,15 +38,15 @@ class Https : public testing::Test {
 
 TEST_F(Https, CertificateOfAStrangerIsRefused) {
   const Outcome outcome = ask({.urls = {url_}}, 1);
-  ASSERT_TRUE(outcome.error);
-  EXPECT_NE(outcome.error->message.find("certificate"), std::string::npos) << outcome.error->message;
+  ASSERT_FALSE(outcome.run);
+  EXPECT_NE(outcome.run.error().message.find("certificate"), std::string::npos) << outcome.run.error().message;
 }
 
 TEST_F(Https, CertificateThatIsNamedIsAccepted) {
   ::unsetenv("CURL_CA_BUNDLE");  // which comes first
   ::setenv("SSL_CERT_FILE", (folder_ / "cert.pem").c_str(), 1);
   const Outcome outcome = ask({.urls = {url_}}, 20);
-  ASSERT_FALSE(outcome.error) << to_string(*outcome.error);
+  ASSERT_TRUE(outcome.run) << to_string(outcome.run.error());
   for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(outcome.answers.at(i)->text, "encrypted");
 }
 

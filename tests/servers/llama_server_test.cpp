@@ -48,18 +48,18 @@ std::vector<std::string> texts(const ServerOptions& options, const std::vector<S
                                const std::function<void(std::size_t)>& after = nullptr) {
   std::vector<std::string> answers(requests.size());
   std::size_t answered = 0;
-  const auto error = run_requests(
+  const auto done = run_requests(
       options, requests.size(), [&](std::size_t i) -> Result<ServerRequest> { return requests[i]; },
-      [&](std::size_t i, const Result<ServerAnswer>& answer) -> std::optional<Error> {
+      [&](std::size_t i, const Result<ServerAnswer>& answer) -> Result<void> {
         if (!answer) return answer.error();
         EXPECT_EQ(answers[i], "");
         EXPECT_GT(answer->new_tokens, 0);
         EXPECT_GT(answer->prompt_tokens, 0);
         answers[i] = answer->finish + "|" + answer->text;
         if (after) after(++answered);
-        return std::nullopt;
+        return {};
       });
-  EXPECT_FALSE(error) << to_string(*error);
+  EXPECT_TRUE(done) << to_string(done.error());
   return answers;
 }
 
@@ -125,14 +125,14 @@ TEST_F(LlamaServers, RefuseWhatDoesNotFitWithTheirOwnWords) {
   for (int i = 0; i < 2000; ++i) prompt += "whale ";
   EXPECT_GT(*server_token_count({.urls = {server.url()}}, prompt), 2000);
   Outcome outcome;
-  const auto error = run_requests(
+  const auto done = run_requests(
       {.urls = {server.url()}}, 1,
       [&](std::size_t) -> Result<ServerRequest> { return ServerRequest{.prompt = prompt}; },
-      [&](std::size_t i, const Result<ServerAnswer>& answer) -> std::optional<Error> {
+      [&](std::size_t i, const Result<ServerAnswer>& answer) -> Result<void> {
         outcome.answers.insert_or_assign(i, answer);
-        return std::nullopt;
+        return {};
       });
-  ASSERT_FALSE(error);
+  ASSERT_TRUE(done);
   EXPECT_EQ(outcome.answers.at(0).error().code, ErrorCode::invalid_argument);
   EXPECT_NE(outcome.answers.at(0).error().message.find("context"), std::string::npos)
       << outcome.answers.at(0).error().message;

@@ -12,7 +12,7 @@ TEST(Servers, AnswerEveryRequestOnceWithUsageAndOrigin) {
   const ServerOptions options{
       .urls = {a.url(), b.url() + "/v1/"}, .model = "m", .api_key = "sk-test-key-12345", .concurrency = 8};
   const Outcome outcome = ask(options, 96);
-  ASSERT_FALSE(outcome.error) << to_string(*outcome.error);
+  ASSERT_TRUE(outcome.run) << to_string(outcome.run.error());
   EXPECT_TRUE(outcome.each_answered_once());
   const ServerAnswer& answer = *outcome.answers.at(0);
   EXPECT_EQ(answer.finish, "stop");
@@ -33,7 +33,7 @@ TEST(Servers, GetTheKeyInOneHeaderAndNothingWithoutOne) {
     return caller.send(completion(""));
   });
   for (const char* key : {"sk-test-key-12345", ""}) {
-    ASSERT_FALSE(ask({.urls = {server.url()}, .model = "m", .api_key = key}, 1).error);
+    ASSERT_TRUE(ask({.urls = {server.url()}, .model = "m", .api_key = key}, 1).run);
   }
   EXPECT_NE(questions.at(0).head.find("\r\nAuthorization: Bearer sk-test-key-12345\r\n"), std::string::npos);
   EXPECT_EQ(questions.at(0).body.find("sk-test"), std::string::npos);
@@ -63,7 +63,7 @@ TEST(Servers, MayBeKilledAndFrozenWithoutLosingOrDoublingARequest) {
     if (so_far.by_server().count(killed.url()) > 0) killed.kill();
     if (so_far.by_server().count(frozen.url()) > 0) frozen.freeze();
   });
-  ASSERT_FALSE(outcome.error) << to_string(*outcome.error);
+  ASSERT_TRUE(outcome.run) << to_string(outcome.run.error());
   EXPECT_TRUE(outcome.each_answered_once());
   EXPECT_GE(outcome.by_server().at(killed.url()), 1);
   EXPECT_GE(outcome.by_server().at(frozen.url()), 1);
@@ -88,7 +88,7 @@ TEST(Servers, ThatComeBackAreUsedAgain) {
     });
   });
   restart.join();
-  ASSERT_FALSE(outcome.error) << to_string(*outcome.error);
+  ASSERT_TRUE(outcome.run) << to_string(outcome.run.error());
   EXPECT_TRUE(outcome.each_answered_once());
   ASSERT_EQ(news.size(), 2U);
   EXPECT_NE(news[0], "");
@@ -101,24 +101,24 @@ TEST(Servers, ThatAllStopEndTheRunWhenPatienceEnds) {
   const Outcome outcome = ask(options, 100, [&](const Outcome& so_far) {
     if (so_far.answers.size() == 10) server.kill();
   });
-  ASSERT_TRUE(outcome.error);
-  EXPECT_EQ(outcome.error->code, ErrorCode::io);
-  EXPECT_NE(outcome.error->message.find("no server has answered for 0.5 s; " + server.url()), std::string::npos);
+  ASSERT_FALSE(outcome.run);
+  EXPECT_EQ(outcome.run.error().code, ErrorCode::io);
+  EXPECT_NE(outcome.run.error().message.find("no server has answered for 0.5 s; " + server.url()), std::string::npos);
 }
 
 TEST(Servers, ThatCannotBeReachedEndTheRunSoonAndAreNamed) {
   const std::string url = "http://127.0.0.1:" + std::to_string(closed_port());
   const Outcome outcome = ask({.urls = {url}}, 3);
-  ASSERT_TRUE(outcome.error);
-  EXPECT_EQ(outcome.error->code, ErrorCode::io);
-  EXPECT_NE(outcome.error->message.find("no server can be reached; " + url), std::string::npos);
+  ASSERT_FALSE(outcome.run);
+  EXPECT_EQ(outcome.run.error().code, ErrorCode::io);
+  EXPECT_NE(outcome.run.error().message.find("no server can be reached; " + url), std::string::npos);
   EXPECT_TRUE(outcome.answers.empty());
 }
 
 TEST(Servers, ThatCannotBeReachedAreMadeUpForByOthers) {
   StubServer server(honest());
   const Outcome outcome = ask({.urls = {"http://127.0.0.1:" + std::to_string(closed_port()), server.url()}}, 50);
-  ASSERT_FALSE(outcome.error) << to_string(*outcome.error);
+  ASSERT_TRUE(outcome.run) << to_string(outcome.run.error());
   EXPECT_TRUE(outcome.each_answered_once());
   EXPECT_EQ(outcome.by_server().at(server.url()), 50);
 }
@@ -143,7 +143,7 @@ TEST(Servers, ThatAreStillLoadingAreWaitedFor) {
   });
   const Outcome outcome = ask({.urls = {url}, .attempts = 20}, 20);
   loaded.join();
-  ASSERT_FALSE(outcome.error) << to_string(*outcome.error);
+  ASSERT_TRUE(outcome.run) << to_string(outcome.run.error());
   EXPECT_TRUE(outcome.each_answered_once());
 }
 
@@ -152,18 +152,18 @@ TEST(Servers, ThatAreStillLoadingAreWaitedFor) {
 TEST(Requests, AreMadeOnlyWhenThereIsAPlaceForThem) {
   StubServer a(honest(milliseconds(2))), b(honest(milliseconds(2)));
   std::size_t made = 0, answered = 0, most = 0;
-  const auto error = run_requests(
+  const auto done = run_requests(
       {.urls = {a.url(), b.url()}, .concurrency = 3}, 200,
       [&](std::size_t i) -> Result<ServerRequest> {
         EXPECT_EQ(i, made);
         most = std::max(most, ++made - answered);
         return ServerRequest{.prompt = "x"};
       },
-      [&](std::size_t, const Result<ServerAnswer>&) -> std::optional<Error> {
+      [&](std::size_t, const Result<ServerAnswer>&) -> Result<void> {
         ++answered;
-        return std::nullopt;
+        return {};
       });
-  EXPECT_FALSE(error);
+  EXPECT_TRUE(done);
   EXPECT_EQ(answered, 200U);
   EXPECT_LE(most, 6U);
 }
@@ -171,17 +171,17 @@ TEST(Requests, AreMadeOnlyWhenThereIsAPlaceForThem) {
 TEST(Requests, ThatCannotBeMadeAreAnsweredWithTheReason) {
   StubServer server(honest());
   std::map<std::size_t, std::string> problems;
-  const auto error = run_requests(
+  const auto done = run_requests(
       {.urls = {server.url()}}, 3,
       [&](std::size_t i) -> Result<ServerRequest> {
         if (i == 1) return Error{ErrorCode::unsupported, "no such sample", "samples"};
         return ServerRequest{.prompt = i == 2 ? "\xff" : "fine"};
       },
-      [&](std::size_t i, const Result<ServerAnswer>& answer) -> std::optional<Error> {
+      [&](std::size_t i, const Result<ServerAnswer>& answer) -> Result<void> {
         problems[i] = answer ? "" : to_string(answer.error());
-        return std::nullopt;
+        return {};
       });
-  EXPECT_FALSE(error);
+  EXPECT_TRUE(done);
   const std::map<std::size_t, std::string> expected = {
       {0, ""}, {1, "samples: no such sample"}, {2, "prompt: the text of the request is not UTF-8"}};
   EXPECT_EQ(problems, expected);
@@ -192,60 +192,60 @@ TEST(Requests, ThatCannotBeMadeYetAreMadeLater) {
   StubServer server(honest());
   int calls = 0;
   std::vector<std::size_t> answered;
-  const auto error = run_requests(
+  const auto done = run_requests(
       {.urls = {server.url()}, .concurrency = 2}, 5,
       [&](std::size_t i) -> Result<ServerRequest> {
         if (++calls == 3 || calls == 4) return Error{ErrorCode::io, "HTTP 503: loading", "http://counter"};
         return ServerRequest{.prompt = "sample " + std::to_string(i)};
       },
-      [&](std::size_t i, const Result<ServerAnswer>& answer) -> std::optional<Error> {
+      [&](std::size_t i, const Result<ServerAnswer>& answer) -> Result<void> {
         if (answer) answered.push_back(i);
-        return std::nullopt;
+        return {};
       });
-  EXPECT_FALSE(error);
+  EXPECT_TRUE(done);
   std::sort(answered.begin(), answered.end());
   EXPECT_EQ(answered, (std::vector<std::size_t>{0, 1, 2, 3, 4}));
 }
 
 TEST(Requests, ThatCannotBeMadeForTooLongEndTheRun) {
   StubServer server(honest());
-  const auto error = run_requests(
+  const auto done = run_requests(
       {.urls = {server.url()}, .patience_s = 0.5}, 5,
       [](std::size_t) -> Result<ServerRequest> {
         return Error{ErrorCode::io, "HTTP 503: loading", "http://counter"};
       },
-      [](std::size_t, const Result<ServerAnswer>&) -> std::optional<Error> { return std::nullopt; });
-  ASSERT_TRUE(error);
-  EXPECT_EQ(to_string(*error), "http://counter: HTTP 503: loading");
+      [](std::size_t, const Result<ServerAnswer>&) -> Result<void> { return {}; });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(to_string(done.error()), "http://counter: HTTP 503: loading");
 }
 
 TEST(Requests, ThatAreCancelledWhileTheyAreMadeEndTheRun) {
   StubServer server(honest());
-  const auto error = run_requests(
+  const auto done = run_requests(
       {.urls = {server.url()}}, 5,
       [](std::size_t) -> Result<ServerRequest> {
         return Error{ErrorCode::cancelled, "cancelled", ""};
       },
-      [](std::size_t, const Result<ServerAnswer>&) -> std::optional<Error> { return std::nullopt; });
-  ASSERT_TRUE(error);
-  EXPECT_EQ(error->code, ErrorCode::cancelled);
+      [](std::size_t, const Result<ServerAnswer>&) -> Result<void> { return {}; });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::cancelled);
 }
 
 TEST(Requests, EndWhenTheirOwnerSaysSo) {
   StubServer server(honest());
   int calls = 0;
-  const auto error = run_requests(
+  const auto done = run_requests(
       {.urls = {server.url()}}, 100, [](std::size_t) -> Result<ServerRequest> { return ServerRequest{.prompt = "x"}; },
-      [&](std::size_t, const Result<ServerAnswer>&) -> std::optional<Error> {
-        if (++calls < 5) return std::nullopt;
+      [&](std::size_t, const Result<ServerAnswer>&) -> Result<void> {
+        if (++calls < 5) return {};
         return Error{ErrorCode::io, "disk full", ""};
       });
-  ASSERT_TRUE(error);
-  EXPECT_EQ(error->message, "disk full");
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "disk full");
   EXPECT_EQ(calls, 5);
 }
 
-TEST(Requests, NoneNeedsNoServer) { EXPECT_FALSE(ask({.urls = {"http://127.0.0.1:1"}}, 0).error); }
+TEST(Requests, NoneNeedsNoServer) { EXPECT_TRUE(ask({.urls = {"http://127.0.0.1:1"}}, 0).run); }
 
 TEST(Requests, InFlightEndSoonAfterCancelAndHangUp) {
   std::atomic<int> asked = 0, hung_up = 0;
@@ -264,8 +264,8 @@ TEST(Requests, InFlightEndSoonAfterCancelAndHangUp) {
   const Outcome outcome = ask({.urls = {server.url()}, .concurrency = 4}, 100, nullptr, &cancel);
   impatient.join();
   EXPECT_LT(seconds_since(pressed), 5);  // 0.1 on a machine with nothing else to do
-  ASSERT_TRUE(outcome.error);
-  EXPECT_EQ(outcome.error->code, ErrorCode::cancelled);
+  ASSERT_FALSE(outcome.run);
+  EXPECT_EQ(outcome.run.error().code, ErrorCode::cancelled);
   for (int i = 0; i < 400 && hung_up < 4; ++i) std::this_thread::sleep_for(milliseconds(5));
   EXPECT_EQ(hung_up, 4);
 }

@@ -269,7 +269,7 @@ inline StubServer::Behaviour says(const std::string& bytes) {
 }
 
 struct Outcome {
-  std::optional<Error> error;
+  Result<void> run;
   std::vector<int> calls;  // of done, per request
   std::map<std::size_t, Result<ServerAnswer>> answers;
 
@@ -300,13 +300,13 @@ inline Outcome ask(const ServerOptions& options, std::size_t n,
   const auto make = [](std::size_t i) -> Result<ServerRequest> {
     return ServerRequest{.prompt = "prompt " + std::to_string(i)};
   };
-  const auto done = [&](std::size_t i, const Result<ServerAnswer>& answer) -> std::optional<Error> {
+  const auto done = [&](std::size_t i, const Result<ServerAnswer>& answer) -> Result<void> {
     ++outcome.calls.at(i);
     outcome.answers.insert_or_assign(i, answer);
     if (after) after(outcome);
-    return std::nullopt;
+    return {};
   };
-  outcome.error = run_requests(options, n, make, done, cancel);
+  outcome.run = run_requests(options, n, make, done, cancel);
   return outcome;
 }
 

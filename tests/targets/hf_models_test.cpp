@@ -35,7 +35,7 @@ Result<Delivery> delivered(std::string_view engine, const ModelFile& model, cons
 
 ModelFile extended(const ModelFile& model) {
   HfConfig config = *model.hf();
-  EXPECT_FALSE(config.apply(delivered(kUniversal, model)->hf));
+  EXPECT_TRUE(config.apply(delivered(kUniversal, model)->hf));
   return {model.path, config};
 }
 

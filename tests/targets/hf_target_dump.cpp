@@ -63,7 +63,7 @@ int run_deliver(const std::vector<std::string>& args) {
   const Result<Delivery> delivery = deliver(args.at(1), *plan, *model);
   if (!delivery) return fail(delivery.error());
   HfConfig edited = *model->hf();
-  if (const auto error = edited.apply(delivery->hf)) return fail(*error);
+  if (const auto ok = edited.apply(delivery->hf); !ok) return fail(ok.error());
   Json out{{"context", plan->context_target}, {"config", edited.text()},
            {"residual", delivery->residual},  {"scale_residual", delivery->scale_residual},
            {"services", Json::array()},       {"notes", delivery->notes},

@@ -44,16 +44,16 @@ inline const std::string& answer_of(const Json& value, const std::string& place)
 
 // Calls read(ObjectReader&) for every object of a file until it returns false.
 template <class Read>
-std::optional<Error> for_each_entry(const std::string& path, std::uint64_t most, Read read) {
+Result<void> for_each_entry(const std::string& path, std::uint64_t most, Read read) {
   Result<ObjectStream> stream = ObjectStream::open(path, most);
   if (!stream) return stream.error();
   for (;;) {
     const Result<std::optional<Json>> entry = stream->next();
     if (!entry) return entry.error();
-    if (!*entry) return std::nullopt;
+    if (!*entry) return {};
     try {
       ObjectReader in(**entry, "");
-      if (!read(in)) return std::nullopt;
+      if (!read(in)) return {};
     } catch (const base::Rejected& rejected) {
       return stream->placed(rejected.error);
     }

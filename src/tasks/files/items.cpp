@@ -71,7 +71,7 @@ Item read_longbench2(ObjectReader& in) {
 
 }  // namespace
 
-std::optional<Error> read_items(const std::string& path, const TakeItem& take) {
+Result<void> read_items(const std::string& path, const TakeItem& take) {
   return for_each_entry(path, kMostBytes, [&](ObjectReader& in) {
     if (in.has("choice_A")) return take(read_longbench2(in));
     if (in.has("input")) return take(read_infinitebench(in));

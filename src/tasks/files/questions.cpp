@@ -159,7 +159,7 @@ void read_nq(ObjectReader& in, Collector& out) {
 
 Result<QuestionFile> read_questions(const std::string& path) {
   Collector collector;
-  const auto error = for_each_entry(path, kMostBytes, [&](ObjectReader& in) {
+  const Result<void> read = for_each_entry(path, kMostBytes, [&](ObjectReader& in) {
     if (in.has("data")) {
       read_squad(in, collector);
     } else if (in.has("ctxs")) {
@@ -171,7 +171,7 @@ Result<QuestionFile> read_questions(const std::string& path) {
     }
     return true;
   });
-  if (error) return *error;
+  if (!read) return read.error();
   return std::move(collector).finish();
 }
 
