@@ -29,27 +29,16 @@ struct Options {
   bool json = false;
 };
 
-// Fewer tokens than the model was trained for would be a loss, whoever asks for it.
-Result<void> check_longer(const Plan& plan, const RopeSpec& spec, bool same_length, const std::string& where) {
-  const std::int64_t reached = spec.context_trained;
-  if (plan.context_target > reached || (same_length && plan.context_target == reached)) return {};
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("the model already reaches {} tokens; there is nothing to extend", reached), where};
-}
-
-// A plan file holds everything; it must have been made for a model of this shape.
-Result<Plan> plan_of_file(const Options& options, const RopeSpec& spec) {
-  const Result<std::string> text = read_text(options.plan);
+Result<Plan> plan_of_file(const std::string& path) {
+  const Result<std::string> text = read_text(path);
   if (!text) return text.error();
   Result<Plan> plan = plan_from_json(*text);
-  if (!plan) return Error{plan.error().code, to_string(plan.error()), options.plan};
-  if (const auto ok = check_fit(*plan, spec); !ok) return Error{ok.error().code, ok.error().message, options.plan};
-  if (const auto ok = check_longer(*plan, spec, true, options.plan); !ok) return ok.error();
+  if (!plan) return Error{plan.error().code, to_string(plan.error()), path};
   return plan;
 }
 
 Result<Plan> plan_of(const Options& options, const RopeSpec& spec) {
-  if (!options.plan.empty()) return plan_of_file(options, spec);
+  if (!options.plan.empty()) return plan_of_file(options.plan);
   Model model{.spec = spec, .context_target = 0, .plan = std::nullopt, .source = options.model.file};
   const Result<std::int64_t> target = target_of(options.model, model);
   if (!target) return target.error();
@@ -61,8 +50,6 @@ Result<Plan> plan_of(const Options& options, const RopeSpec& spec) {
   }
   Result<Plan> plan = method ? make_plan(spec, *target, *method) : recommend(spec, *target);
   if (!plan) return Error{plan.error().code, to_string(plan.error()), method ? "--method" : "-c"};
-  // A method that was named may be wanted at the trained length, for what it does there
-  if (const auto ok = check_longer(*plan, spec, method.has_value(), "-c"); !ok) return ok.error();
   plan->source = options.model.file;
   return plan;
 }
@@ -91,15 +78,14 @@ Result<void> check_inputs(const Options& options) {
   return Error{ErrorCode::invalid_argument, "this is the plan itself, not a place for a copy", options.extend.output};
 }
 
-// The library names its options; here they are flags.
-Error in_flags(Error error, const Options& options, bool gguf) {
+// In the words of the command line.
+Error in_words(Error error, const Options& options, bool gguf) {
+  if (error.where == "plan") error.where = options.plan.empty() ? "-c" : options.plan;
   const bool nowhere = gguf && options.extend.output.empty();
-  if (error.where == "output" && nowhere) {
+  if (error.option == "output" && nowhere) {
     error.message = "where to? -o FILE writes a copy, --in-place changes the file itself";
     if (!options.undo) error.message += ", --sidecar leaves it alone";
   }
-  if (error.where == "output") error.where = "-o";
-  else if (error.where == "sidecar" || error.where == "relabel") error.where = "--" + error.where;
   return error;
 }
 
@@ -159,7 +145,7 @@ int run_extend(const Options& options) {
   how.progress = progress_line();
   Result<Extension> done = options.undo ? take_back(*file, how) : extend_model(*file, *outcome.plan, how);
   if (!done) {
-    return fail(in_flags(done.error(), options, outcome.gguf), hint_for(done.error(), options, *file));
+    return fail(in_words(done.error(), options, outcome.gguf), hint_for(done.error(), options, *file));
   }
   outcome.extension = *std::move(done);
   print_extension(outcome, options.json);

@@ -19,7 +19,22 @@
 
 namespace mrrope::cli {
 
-int fail(const Error& error, std::string_view hint) {
+namespace {
+
+// The library names its options; here they are flags.
+Error in_flags(Error error) {
+  if (error.option.empty()) return error;
+  std::string flag = error.option == "output" ? "-o" : "--" + error.option;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  error.where = error.where.empty() ? flag : flag + " " + error.where;
+  error.option.clear();
+  return error;
+}
+
+}  // namespace
+
+int fail(const Error& given, std::string_view hint) {
+  const Error error = in_flags(given);
   print_error(to_string(error), hint);
   const bool usage = error.where.starts_with('-') || error.where == "MODEL" ||
                      (error.where.empty() && error.code == ErrorCode::invalid_argument);

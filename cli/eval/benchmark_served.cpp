@@ -85,7 +85,7 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
   if (cost->over_budget > 0) {
     note("{} of {} prompts were longer than asked, by the servers' count\n", cost->over_budget, cost->answered);
   }
-  if (cost->answered == 0 && cost->first_failure && cost->first_failure->where == "--lengths") {
+  if (cost->answered == 0 && cost->first_failure && cost->first_failure->code == ErrorCode::too_long) {
     return fail(*cost->first_failure);
   }
   eval::RunInfo shown = run->folder.info();

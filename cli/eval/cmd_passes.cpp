@@ -106,8 +106,7 @@ Result<void> check_no_windows(const std::string& model) {
   if (!file) return file.error();
   const Result<RopeSpec> spec = rope_spec(*file);
   if (!spec) return Error{spec.error().code, to_string(spec.error()), model};
-  const auto whole = [](const LayerGroup& group) { return group.extended; };
-  if (std::all_of(spec->groups.begin(), spec->groups.end(), whole)) return {};
+  if (!has_windows(*spec)) return {};
   return Error{ErrorCode::unsupported, "some of its layers see a window only; measure with eval ppl", model};
 }
 

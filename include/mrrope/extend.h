@@ -64,8 +64,10 @@ struct Extension {
 // trained with.
 Result<void> check_fit(const Plan& plan, const RopeSpec& spec);
 
-// Errors: nowhere to write to (`where` is "output"), an output that is there or is the source, a model that was
-// extended before, a plan the engine cannot run, and a file that, read back, is not the plan.
+// A change in place of the same file that was interrupted is taken back first, except by a dry run.
+// Errors: a plan for another model, or for no more than it can do (`where` is "plan"); nowhere to write to (`option` is
+// "output"), an output that is there or is the source, a model that was extended before, a plan the engine cannot run,
+// and a file that, read back, is not the plan.
 Result<Extension> extend_model(const ModelFile& model, const Plan& plan, const ExtendOptions& options);
 
 // Of the options a GGUF reads output, in_place, overwrite, dry_run and progress; a folder is restored where it is.

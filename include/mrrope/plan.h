@@ -49,7 +49,7 @@ struct Plan {
   double factor = 1;                   // S = context_target / context_trained, at least 1
   std::optional<std::int64_t> length;  // set for methods with a table per length: the length this table is for
   std::vector<GroupPlan> groups;       // as spec.groups
-  std::string source;                  // where the spec came from, for people: a file name, "--spec"; may be empty
+  std::string source;                  // where the spec came from, for people: a file name; may be empty
 
   bool operator==(const Plan&) const = default;
 };

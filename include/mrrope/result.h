@@ -26,6 +26,7 @@ enum class ErrorCode {
   malformed,         // text or bytes that do not follow their format
   inconsistent,      // fields that contradict each other
   unsupported,       // valid, but not something this build or this target can do
+  too_long,          // does not fit into the length that was asked for
   io,                // the operating system refused
   cancelled,         // someone asked to stop
 };
@@ -35,13 +36,14 @@ const char* to_string(ErrorCode code) noexcept;
 
 struct Error {
   ErrorCode code = ErrorCode::invalid_argument;
-  std::string message;  // one sentence: what was expected, what was found
-  std::string where;    // a field ("band.low"), a flag ("--spec"), a file and offset; empty if the message says it all
+  std::string message;      // one sentence: what was expected, what was found
+  std::string where = {};   // a field ("band.low"), a file and offset; empty if the message says it all
+  std::string option = {};  // which one it is about, by its name in the structs of options ("ctx_size"), if any
 
   bool operator==(const Error&) const = default;
 };
 
-// "band.low: expected a number, found \"x\"".
+// "band.low: expected a number, found \"x\""; an option stands before its place: "rpc host:1: expected …".
 std::string to_string(const Error& error);
 
 template <class T>

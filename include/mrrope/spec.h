@@ -71,4 +71,12 @@ Table trained_table(const RopeSpec& spec, std::size_t group);
 // What the group really learned: base^(-i/n) divided by its trained factors.
 Spectrum spectrum_of(const RopeSpec& spec, std::size_t group);
 
+// Whether some layers see a window only, and keep the rotation they have whatever is extended.
+bool has_windows(const RopeSpec& spec);
+
+// How far two statements of one model's speeds and scales may be apart, relatively: a plan made from config.json fits
+// the GGUF of the same model, whose converter computes factors in float32. base^x is then off by 2^-24 ln(base), and
+// the ramp of llama3 makes that up to 2.4 times as much: 5e-6 at a base of 1e15, the largest there may be.
+inline constexpr double kSameModel = 1e-5;
+
 }  // namespace mrrope

@@ -45,12 +45,22 @@ struct Task {
   bool stops_at_newline = false;  // an answer ends with its first line that is not empty
 };
 
+// Finds the end of such an answer, which comes in pieces.
+class FirstLine {
+ public:
+  // Where the newline stands in the next piece; npos: the line goes on.
+  std::size_t end_in(std::string_view piece);
+
+ private:
+  bool begun_ = false;
+};
+
 std::span<const Task> tasks();                 // in the order of the groups above
 const Task* find_task(std::string_view name);  // by name or alias; none: nullptr
 
 // ---- Texts ---------------------------------------------------------------------------------------------------------
 
-// A task that misses what it needs is an error whose `where` is the flag that gives it.
+// A task that misses what it needs is an error whose `option` gives it.
 struct TaskTexts {
   std::string haystack = {};                // --haystack: any long prose; from its beginning, repeated if too short
   std::vector<std::string> words = {};      // --words: for cwe; empty: the built-in list

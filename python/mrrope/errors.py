@@ -5,8 +5,8 @@
 class Error(Exception):
     """Something from outside is wrong: a file, a value, a model. Wrong Python types are TypeError, as everywhere.
 
-    code     "invalid argument", "malformed", "inconsistent", "unsupported", "input/output" or "cancelled": enough to
-             choose a next step
+    code     "invalid argument", "malformed", "inconsistent", "unsupported", "too long", "input/output" or
+             "cancelled": enough to choose a next step
     message  one sentence: what was expected, what was found
     where    a field ("method.params.beta_fast"), an argument, a file; empty if the message says it all
     """

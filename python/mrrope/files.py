@@ -108,14 +108,10 @@ def extend(
     if plan is not None:
         if context is not None or method is not None:
             raise Error("a plan has its context and its method", "invalid argument", "plan")
-        _core.check_fit(plan, found.spec)
     elif context is None:
         raise Error("say how long a text you want, or give a plan", "invalid argument", "context")
     else:
         plan = _core.make_plan(found.spec, context, method_of(method), None, shown(model))
-        if method is None and plan.factor <= 1:
-            message = f"the model already reaches {plan.context} tokens; there is nothing to extend"
-            raise Error(message, "invalid argument", "context")
     where = b"" if output is None else path_bytes(output)
     return _core.extend_model(found, plan, target or "", where, in_place, sidecar, overwrite, relabel, dry_run)
 

@@ -12,7 +12,9 @@ void raise(const Error& error) {
   const nb::object type = nb::module_::import_("mrrope.errors").attr("Error");
   // Tracebacks go to terminals, and what a message quotes comes from files.
   const auto shown = [](const std::string& t) { return text(base::printable(t, t.size())); };
-  const nb::object instance = type(shown(error.message), text(to_string(error.code)), shown(error.where));
+  const std::string where =
+      error.option.empty() || error.where.empty() ? error.option + error.where : error.option + " " + error.where;
+  const nb::object instance = type(shown(error.message), text(to_string(error.code)), shown(where));
   PyErr_SetObject(type.ptr(), instance.ptr());
   throw nb::python_error();
 }

@@ -9,6 +9,7 @@ const char* to_string(ErrorCode code) noexcept {
     case ErrorCode::malformed: return "malformed";
     case ErrorCode::inconsistent: return "inconsistent";
     case ErrorCode::unsupported: return "unsupported";
+    case ErrorCode::too_long: return "too long";
     case ErrorCode::io: return "input/output";
     case ErrorCode::cancelled: return "cancelled";
   }
@@ -16,7 +17,9 @@ const char* to_string(ErrorCode code) noexcept {
 }
 
 std::string to_string(const Error& error) {
-  return error.where.empty() ? error.message : error.where + ": " + error.message;
+  const std::string between = error.option.empty() || error.where.empty() ? "" : " ";
+  const std::string place = error.option + between + error.where;
+  return place.empty() ? error.message : place + ": " + error.message;
 }
 
 }  // namespace mrrope

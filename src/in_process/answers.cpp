@@ -30,24 +30,6 @@ struct Prompt {
   std::vector<Token> tokens;
 };
 
-// The answer ends where its first line does.
-class FirstLine {
- public:
-  explicit FirstLine(const LlamaModel& model) : model_(model) {}
-  bool goes_on(Token token) {
-    const Result<std::string> piece = model_.detokenize({&token, 1});
-    if (!piece) return true;
-    const std::size_t first = begun_ ? 0 : piece->find_first_not_of(" \t\r\n");
-    if (first == std::string::npos) return true;
-    begun_ = true;
-    return piece->find('\n', first) == std::string::npos;
-  }
-
- private:
-  const LlamaModel& model_;
-  bool begun_ = false;
-};
-
 // The letter of an option by what the model finds likely, written as an answer: " (B)". "A" and " A" are tokens that
 // say the same.
 std::string likeliest_option(const LlamaModel& model, std::span<const float> logits) {
@@ -144,8 +126,7 @@ class Benchmark {
       Result<Prompt> prompt = make(slot);
       if (!prompt) {
         // An item is as long as it is: one that does not fit this length is left out, never cut
-        if (slot.task->needs != TaskNeeds::items || prompt.error().code != ErrorCode::unsupported)
-          return prompt.error();
+        if (slot.task->needs != TaskNeeds::items || prompt.error().code != ErrorCode::too_long) return prompt.error();
         ++cost_.too_long;
         continue;
       }
@@ -188,9 +169,13 @@ class Benchmark {
       if (!logits) return logits.error();
       text = likeliest_option(model_, *logits);
     } else {
-      FirstLine line(model_);
+      FirstLine line;
+      const auto goes_on = [&](Token token) {
+        const Result<std::string> piece = model_.detokenize({&token, 1});
+        return !piece || line.end_in(*piece) == std::string::npos;
+      };
       GenerateOptions generate{.max_tokens = prompt.sample.max_new_tokens};
-      if (task.stops_at_newline) generate.on_token = [&](Token token) { return line.goes_on(token); };
+      if (task.stops_at_newline) generate.on_token = goes_on;
       Result<Reply> said = cache.answer(tokens, generate, step);
       if (!said) return said.error();
       reply = *std::move(said);

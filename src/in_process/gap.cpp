@@ -61,21 +61,20 @@ Result<void> measure_gap(const LlamaModel& model, LlamaContext& context, std::sp
                          std::span<const Candidate> candidates, const GapOptions& options, RunFolder& run,
                          const Control& control) {
   if (options.segments < 2 || options.tokens / options.segments <= static_cast<std::int64_t>(kUnscored)) {
-    return Error{ErrorCode::invalid_argument, "expected at least two segments of more than 8 tokens", "--segments"};
+    return Error{ErrorCode::invalid_argument, "expected at least two segments of more than 8 tokens", "", "segments"};
   }
   if (options.gaps.empty() || options.gaps.back() + options.tokens > kMaxPosition) {
-    return Error{ErrorCode::invalid_argument, fmt::format("expected gaps up to {}", kMaxPosition - options.tokens),
-                 "--gaps"};
+    return Error{ErrorCode::invalid_argument, fmt::format("expected gaps up to {}", kMaxPosition - options.tokens), "",
+                 "gaps"};
   }
   for (const Candidate& candidate : candidates) {
     if (!candidate.plan) continue;
-    const std::vector<LayerGroup>& groups = candidate.plan->spec.groups;
     // One tensor of positions serves all layers: a window that never reaches far would be torn apart as well
-    if (std::any_of(groups.begin(), groups.end(), [](const LayerGroup& g) { return !g.extended; })) {
+    if (has_windows(candidate.plan->spec)) {
       return Error{
           ErrorCode::unsupported,
-          "some layers of this model see a window only, and the probe would move them, too; measure with eval ppl",
-          "--gaps"};
+          "some layers of this model see a window only, and the probe would move them, too; measure with eval ppl", "",
+          "gaps"};
     }
   }
   const std::size_t scored_from = static_cast<std::size_t>(options.tokens / options.segments * (options.segments - 1)) +

@@ -27,7 +27,7 @@ Result<void> check_finite(const Record& record) {
     if (!std::isfinite(point.nll)) {
       return Error{ErrorCode::unsupported,
                    fmt::format("the model gives no probabilities under {} on {} (a logit is not a number); try "
-                               "--flash-attn off or --cache-type-k f32",
+                               "flash attention off, or a cache of f32",
                                record.method, record.document),
                    ""};
     }

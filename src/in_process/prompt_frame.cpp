@@ -17,11 +17,11 @@ Result<PromptFrame> make_frame(const LlamaModel& model, const std::string& choic
   const Result<std::string> text = model.apply_chat_template({&message, 1}, of_file ? "" : choice);
   if (!text) {
     if (choice == "auto") return PromptFrame{};
-    return Error{text.error().code, to_string(text.error()), "--chat-template"};
+    return Error{text.error().code, to_string(text.error()), "", "chat_template"};
   }
   const std::size_t at = text->find(kMark);
   if (at == std::string::npos) {
-    return Error{ErrorCode::unsupported, "the template does not keep the user's text as it is", "--chat-template"};
+    return Error{ErrorCode::unsupported, "the template does not keep the user's text as it is", "", "chat_template"};
   }
   PromptFrame frame{text->substr(0, at), text->substr(at + kMark.size()), of_file ? "file" : choice};
   // Templates of models that think before they answer know this switch; off, it is an empty thought.

@@ -24,8 +24,8 @@ using nodes::NodeRotation;
 
 // ---- Options --------------------------------------------------------------------------------------------------------
 
-Error bad_option(const char* flag, std::string message) {
-  return {ErrorCode::invalid_argument, std::move(message), flag};
+Error bad_option(const char* option, std::string message) {
+  return {ErrorCode::invalid_argument, std::move(message), "", option};
 }
 
 // Those llama.cpp's command line takes (common/arg.cpp).
@@ -40,8 +40,8 @@ std::optional<ggml_type> cache_type(const std::string& name) {
 Result<void> set_cache(const ContextOptions& options, llama_context_params& params) {
   constexpr const char* kTypes = "expected f32, f16, bf16, q8_0, q4_0, q4_1, iq4_nl, q5_0 or q5_1, found \"{}\"";
   const std::optional<ggml_type> k = cache_type(options.cache_type_k), v = cache_type(options.cache_type_v);
-  if (!k) return bad_option("--cache-type-k", fmt::format(fmt::runtime(kTypes), options.cache_type_k));
-  if (!v) return bad_option("--cache-type-v", fmt::format(fmt::runtime(kTypes), options.cache_type_v));
+  if (!k) return bad_option("cache_type_k", fmt::format(fmt::runtime(kTypes), options.cache_type_k));
+  if (!v) return bad_option("cache_type_v", fmt::format(fmt::runtime(kTypes), options.cache_type_v));
   params.type_k = *k;
   params.type_v = *v;
   if (options.flash_attn == "on") {
@@ -51,7 +51,7 @@ Result<void> set_cache(const ContextOptions& options, llama_context_params& para
   } else if (options.flash_attn == "auto") {
     params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_AUTO;
   } else {
-    return bad_option("--flash-attn", fmt::format("expected on, off or auto, found \"{}\"", options.flash_attn));
+    return bad_option("flash_attn", fmt::format("expected on, off or auto, found \"{}\"", options.flash_attn));
   }
   params.offload_kqv = options.kv_offload;
   params.swa_full = options.swa_full;
@@ -62,15 +62,15 @@ Result<void> set_sizes(const ContextOptions& options, llama_context_params& para
   constexpr int kMaxThreads = 512;  // GGML_MAX_N_THREADS
   constexpr int kMaxUbatch = 1 << 16;
   if (options.ctx_size < 0 || options.ctx_size > kMaxPosition) {
-    return bad_option("--ctx-size", fmt::format("expected 0 to {}, found {}", kMaxPosition, options.ctx_size));
+    return bad_option("ctx_size", fmt::format("expected 0 to {}, found {}", kMaxPosition, options.ctx_size));
   }
   if (options.ubatch_size < 1 || options.ubatch_size > kMaxUbatch) {
-    return bad_option("--ubatch-size", fmt::format("expected 1 to {}, found {}", kMaxUbatch, options.ubatch_size));
+    return bad_option("ubatch_size", fmt::format("expected 1 to {}, found {}", kMaxUbatch, options.ubatch_size));
   }
-  for (const auto& [flag, count] :
-       {std::pair("--threads", options.threads), {"--threads-batch", options.threads_batch}}) {
+  for (const auto& [option, count] :
+       {std::pair("threads", options.threads), {"threads_batch", options.threads_batch}}) {
     if (count < 0 || count > kMaxThreads) {
-      return bad_option(flag, fmt::format("expected 0 to {}, found {}", kMaxThreads, count));
+      return bad_option(option, fmt::format("expected 0 to {}, found {}", kMaxThreads, count));
     }
   }
   params.n_ctx = static_cast<std::uint32_t>(options.ctx_size);

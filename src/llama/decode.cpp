@@ -40,10 +40,10 @@ Result<void> LlamaContext::Impl::check(std::span<const Token> tokens, const Deco
   }
   const std::size_t room = llama_n_ctx_seq(context.get()) - positions.size();
   if (tokens.size() > room) {
-    return Error{ErrorCode::invalid_argument,
+    return Error{ErrorCode::too_long,
                  fmt::format("{} tokens do not fit: {} of {} are cached", tokens.size(), positions.size(),
                              positions.size() + room),
-                 "--ctx-size"};
+                 "", "ctx_size"};
   }
   if (!options.positions.empty() && options.positions.size() != tokens.size()) {
     return Error{ErrorCode::invalid_argument,

@@ -21,8 +21,8 @@ namespace {
 
 using llama::LogScope;
 
-Error bad_option(const char* flag, const char* expected, const std::string& found) {
-  return {ErrorCode::invalid_argument, fmt::format("expected {}, found \"{}\"", expected, found), flag};
+Error bad_option(const char* option, const char* expected, const std::string& found) {
+  return {ErrorCode::invalid_argument, fmt::format("expected {}, found \"{}\"", expected, found), "", option};
 }
 
 Result<void> set_modes(const LlamaModelOptions& options, llama_model_params& params) {
@@ -33,11 +33,11 @@ Result<void> set_modes(const LlamaModelOptions& options, llama_model_params& par
   } else if (options.split_mode == "row") {
     params.split_mode = LLAMA_SPLIT_MODE_ROW;
   } else {
-    return bad_option("--split-mode", "none, layer or row", options.split_mode);
+    return bad_option("split_mode", "none, layer or row", options.split_mode);
   }
   constexpr std::array<std::string_view, 6> kLoadModes = {"auto", "none", "mmap", "mlock", "mmap+mlock", "dio"};
   if (std::find(kLoadModes.begin(), kLoadModes.end(), options.load_mode) == kLoadModes.end()) {
-    return bad_option("--load-mode", "auto, none, mmap, mlock, mmap+mlock or dio", options.load_mode);
+    return bad_option("load_mode", "auto, none, mmap, mlock, mmap+mlock or dio", options.load_mode);
   }
   params.load_mode = llama_load_mode_from_str(options.load_mode.c_str());
   return {};
@@ -76,7 +76,7 @@ Result<LlamaModel> LlamaModel::load(const std::string& path, const LlamaModelOpt
   if (!devices) return std::move(devices).error();
   std::vector<float> split = options.tensor_split;
   if (split.size() > llama_max_devices()) {
-    return bad_option("--tensor-split", "fewer shares", fmt::format("{} of them", split.size()));
+    return bad_option("tensor_split", "fewer shares", fmt::format("{} of them", split.size()));
   }
   split.resize(llama_max_devices(), 0.0F);
 

@@ -56,7 +56,7 @@ class Socket {
 };
 
 Error server_error(const std::string& endpoint, std::string message) {
-  return {ErrorCode::io, std::move(message), "--rpc " + endpoint};
+  return {ErrorCode::io, std::move(message), endpoint, "rpc"};
 }
 
 Error no_rpc_server(const std::string& endpoint) {
@@ -81,7 +81,7 @@ bool connect_within(const Socket& socket, const addrinfo& address, Clock::time_p
 Result<std::unique_ptr<Socket>> connect_to(const std::string& endpoint, Clock::time_point deadline) {
   const std::size_t colon = endpoint.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == endpoint.size()) {
-    return Error{ErrorCode::invalid_argument, "expected host:port, found \"" + endpoint + "\"", "--rpc"};
+    return Error{ErrorCode::invalid_argument, "expected host:port, found \"" + endpoint + "\"", "", "rpc"};
   }
   addrinfo hints{};
   hints.ai_family = AF_INET;  // ggml's transport knows no other
@@ -164,7 +164,7 @@ Result<std::vector<ggml_backend_dev_t>> server_devices(const std::string& endpoi
   using AddServer = ggml_backend_reg_t (*)(const char*);
   void* function = rpc == nullptr ? nullptr : ggml_backend_reg_get_proc_address(rpc, "ggml_backend_rpc_add_server");
   if (function == nullptr) {
-    return Error{ErrorCode::unsupported, "this llama.cpp was built without GGML_RPC", "--rpc"};
+    return Error{ErrorCode::unsupported, "this llama.cpp was built without GGML_RPC", "", "rpc"};
   }
   ggml_backend_reg_t server = reinterpret_cast<AddServer>(function)(endpoint.c_str());
   if (server == nullptr) return server_error(endpoint, "the server offers no device");

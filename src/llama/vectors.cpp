@@ -61,8 +61,8 @@ Result<std::vector<LayerVectors>> LlamaContext::read_vectors(std::span<const Tok
     const auto key = find(false);
     if (query == kept.end() || key == kept.end() || query->rotation.dims != key->rotation.dims ||
         query->heads % std::max(1, key->heads) != 0) {
-      return Error{ErrorCode::unsupported, fmt::format("layer {} does not rotate queries and keys alike", layer),
-                   "--layers"};
+      return Error{ErrorCode::unsupported, fmt::format("layer {} does not rotate queries and keys alike", layer), "",
+                   "layers"};
     }
     out.push_back({.layer = layer,
                    .pairs = query->rotation.dims / 2,

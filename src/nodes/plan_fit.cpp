@@ -21,12 +21,10 @@ int group_of(const RopeSpec& spec, int layer) {
   return rest;
 }
 
-// Factors in files are float32, as is what they were computed from: some 1e-6 off. Compared as speeds, because a pair
-// that stands still has any large factor.
+// Compared as speeds, because a pair that stands still has any large factor.
 bool alike(std::span<const float> file, const std::vector<double>& trained) {
-  constexpr double kRounding = 1e-4;
   return std::equal(file.begin(), file.end(), trained.begin(), trained.end(), [](float in_file, double wanted) {
-    return std::abs(1.0 / in_file - 1.0 / wanted) <= kRounding * (1.0 / wanted) + 1e-12;
+    return std::abs(1.0 / in_file - 1.0 / wanted) <= kSameModel * (1.0 / wanted) + 1e-12;
   });
 }
 

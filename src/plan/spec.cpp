@@ -79,6 +79,10 @@ Result<void> check_spec(const RopeSpec& spec) {
   return {};
 }
 
+bool has_windows(const RopeSpec& spec) {
+  return std::any_of(spec.groups.begin(), spec.groups.end(), [](const LayerGroup& group) { return !group.extended; });
+}
+
 Table trained_table(const RopeSpec& spec, std::size_t group) {
   const LayerGroup& g = spec.groups[group];
   if (!g.trained) return {std::vector<double>(static_cast<std::size_t>(g.rotary_dim / 2), 1.0), 1};

@@ -105,8 +105,8 @@ Result<PlanName> choose_baseline(std::span<const PlanName> plans, std::string_vi
     names += (names.empty() ? "" : ", ") + plan.text();
   }
   if (!wanted.empty()) {
-    return Error{ErrorCode::invalid_argument, fmt::format("no records of \"{}\" (there are: {})", wanted, names),
-                 "--baseline"};
+    return Error{ErrorCode::invalid_argument, fmt::format("no records of \"{}\" (there are: {})", wanted, names), "",
+                 "baseline"};
   }
   for (const std::string_view usual : {"yarn", "none"}) {
     for (const PlanName& plan : plans) {

@@ -85,8 +85,8 @@ Result<TokenCount> estimate_from_usage(const ServerOptions& servers, const std::
   if (*of_prose <= 0 || *of_digits <= 0) {
     return Error{
         ErrorCode::unsupported,
-        "the servers neither tokenise nor say how many tokens a prompt had; give -m model.gguf for its vocabulary",
-        "--endpoint"};
+        "the servers neither tokenise nor say how many tokens a prompt had; give -m model.gguf for its vocabulary", "",
+        "endpoint"};
   }
   // tokens / bytes = byte_price + digit_price * share
   const auto per_byte = [](std::int64_t tokens, const std::string& text) {
@@ -100,15 +100,6 @@ Result<TokenCount> estimate_from_usage(const ServerOptions& servers, const std::
     const double tokens = byte_price * static_cast<double>(text.size()) + digit_price * digits_of(text);
     return static_cast<std::int64_t>(std::ceil(kEstimateSlack * tokens));
   });
-}
-
-// Takes away what comes after the first line that is not empty; true if there was more.
-bool cut_after_line(std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  const std::size_t end = begin == std::string::npos ? begin : text.find('\n', begin);
-  if (end == std::string::npos) return false;
-  text.resize(end + 1);
-  return true;
 }
 
 }  // namespace
@@ -168,7 +159,7 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
     const SampleSlot& slot = wanted[i].slot;
     if (!answer) {
       // An item that does not fit this length is left out, never cut
-      if (slot.task->needs == TaskNeeds::items && answer.error().where == "--lengths") {
+      if (slot.task->needs == TaskNeeds::items && answer.error().code == ErrorCode::too_long) {
         ++cost.too_long;
       } else if (cost.failed++ == 0) {
         cost.first_failure = answer.error();
@@ -183,7 +174,12 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
     record.answer->finish = answer->finish;
     std::string text = answer->text;
     // A stop at "\n" would end answers that begin with one; people's first words in a chat may be no answer
-    if (slot.task->stops_at_newline && !servers.chat && cut_after_line(text)) record.answer->finish = "stop";
+    if (slot.task->stops_at_newline && !servers.chat) {
+      if (const std::size_t end = FirstLine().end_in(text); end != std::string::npos) {
+        text.resize(end + 1);
+        record.answer->finish = "stop";
+      }
+    }
     record.seconds = answer->seconds;
     score_into(*slot.task, item.sample, std::move(text), record);
     ++cost.answered;

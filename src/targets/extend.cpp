@@ -6,8 +6,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "base/text.h"
 #include "mrrope/catalogue.h"
@@ -20,14 +23,31 @@ namespace {
 
 // float32 factors stand between a plan and the file, and nothing else.
 constexpr double kVerified = 1e-6;
-// A plan made from config.json fits the GGUF of the same model, whose converter computes factors in float32: base^x is
-// off by 2^-24 ln(base), and the ramp of llama3 makes that up to 2.4 times as much.
-constexpr double kSameScaling = 1e-5;
 
 bool same_scaling(const RopeSpec& a, const RopeSpec& b, std::size_t group) {
   const double scale = trained_table(a, group).attention_scale / trained_table(b, group).attention_scale;
-  return table_difference(spectrum_of(a, group).inv_freq, spectrum_of(b, group).inv_freq) <= kSameScaling &&
-         std::fabs(scale - 1) <= kSameScaling;
+  return table_difference(spectrum_of(a, group).inv_freq, spectrum_of(b, group).inv_freq) <= kSameModel &&
+         std::fabs(scale - 1) <= kSameModel;
+}
+
+// Fewer tokens than the model was trained for would be a loss, whoever asks for it. As many, with another rotation, is
+// something to measure.
+Result<void> check_longer(const Plan& plan, std::int64_t trained) {
+  const bool as_it_is = std::holds_alternative<None>(plan.method.law) && plan.method.modifiers.empty();
+  if (plan.context_target > trained || (plan.context_target == trained && !as_it_is)) return {};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("the model already reaches {} tokens; there is nothing to extend", trained), "plan"};
+}
+
+// The model anew, if a change of it in place had been interrupted and was taken back.
+Result<std::optional<ModelFile>> recovered(const ModelFile& model, const ExtendOptions& options) {
+  if (options.dry_run || model.gguf() == nullptr) return std::optional<ModelFile>();
+  const Result<bool> undone = recover_gguf(model.path);
+  if (!undone) return undone.error();
+  if (!*undone) return std::optional<ModelFile>();
+  Result<ModelFile> again = read_model(model.path);
+  if (!again) return again.error();
+  return std::optional<ModelFile>(*std::move(again));
 }
 
 }  // namespace
@@ -93,12 +113,22 @@ Extension targets::described(const Delivery& delivery, const Plan& plan, std::st
   return out;
 }
 
-Result<Extension> extend_model(const ModelFile& model, const Plan& plan, const ExtendOptions& options) {
+Result<Extension> extend_model(const ModelFile& given, const Plan& plan, const ExtendOptions& options) {
+  const Result<std::optional<ModelFile>> again = recovered(given, options);
+  if (!again) return again.error();
+  const ModelFile& model = *again ? **again : given;
+  const Result<RopeSpec> spec = rope_spec(model);
+  if (!spec) return Error{spec.error().code, to_string(spec.error()), model.path};
+  if (const auto ok = check_fit(plan, *spec); !ok) return Error{ok.error().code, ok.error().message, "plan"};
+  if (const auto ok = check_longer(plan, spec->context_trained); !ok) return ok.error();
   return model.gguf() != nullptr ? targets::extend_gguf(model, plan, options)
                                  : targets::extend_hf(model, plan, options);
 }
 
-Result<Extension> take_back(const ModelFile& model, const ExtendOptions& options) {
+Result<Extension> take_back(const ModelFile& given, const ExtendOptions& options) {
+  const Result<std::optional<ModelFile>> again = recovered(given, options);
+  if (!again) return again.error();
+  const ModelFile& model = *again ? **again : given;
   return model.gguf() != nullptr ? targets::take_back_gguf(model, options) : targets::take_back_hf(model, options);
 }
 

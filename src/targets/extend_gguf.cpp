@@ -46,7 +46,8 @@ Result<std::string> write(const ModelFile& model, const GgufEdits& edits, const 
   if (nowhere && options.dry_run) return std::string();
   if (nowhere || (options.in_place && !options.output.empty())) {
     return Error{ErrorCode::invalid_argument,
-                 "where to? output names a copy, in_place changes the file itself, sidecar leaves it alone", "output"};
+                 "where to? output names a copy, in_place changes the file itself, sidecar leaves it alone", "",
+                 "output"};
   }
   const std::string target = options.in_place ? model.path : options.output;
   const InPlaceOptions in_place{.force = options.overwrite};

@@ -26,9 +26,9 @@ std::string config_in(const std::string& folder) { return (fs::path(folder) / "c
 Result<void> check_options(const ExtendOptions& options) {
   if (options.sidecar) {
     return Error{ErrorCode::invalid_argument,
-                 "a sidecar belongs to a .gguf; an output makes a second folder with links", "sidecar"};
+                 "a sidecar belongs to a .gguf; an output makes a second folder with links", "", "sidecar"};
   }
-  if (options.relabel) return Error{ErrorCode::invalid_argument, "only a .gguf is relabelled", "relabel"};
+  if (options.relabel) return Error{ErrorCode::invalid_argument, "only a .gguf is relabelled", "", "relabel"};
   return {};
 }
 
@@ -79,7 +79,7 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
 Result<Extension> take_back_hf(const ModelFile& model, const ExtendOptions& options) {
   if (const auto ok = check_options(options); !ok) return ok.error();
   if (!options.output.empty()) {
-    return Error{ErrorCode::invalid_argument, "a folder is restored where it is; a second folder is simply deleted",
+    return Error{ErrorCode::invalid_argument, "a folder is restored where it is; a second folder is simply deleted", "",
                  "output"};
   }
   const std::string folder = folder_of(model);

@@ -39,13 +39,13 @@ std::string overrides_of(const GgufModel& model, const GgufEdits& edits) {
 Result<void> check_fits(const GgufModel& gguf, const Delivery& delivery) {
   if (gguf.shards.size() > 1 || delivery.gguf.architecture || delivery.gguf.tensors.empty()) {
     return Error{ErrorCode::unsupported,
-                 "a sidecar fits a single file whose architecture stays and that only gains tensors; use a copy",
+                 "a sidecar fits a single file whose architecture stays and that only gains tensors; use a copy", "",
                  "sidecar"};
   }
   for (const auto& tensor : delivery.gguf.tensors) {
     if (gguf.find_tensor(tensor.name) != nullptr) {
       return Error{ErrorCode::unsupported,
-                   "the file already has " + tensor.name + "; change it in place, or write a copy", "sidecar"};
+                   "the file already has " + tensor.name + "; change it in place, or write a copy", "", "sidecar"};
     }
   }
   return {};

@@ -22,8 +22,8 @@ Result<GgufEdits> relabel(const GgufModel& model, const formats::GgufRope& rope)
     if (model.find_tensor("output.weight") == nullptr) {
       return Error{
           ErrorCode::unsupported,
-          "this qwen3 shares its output with the embedding; exaone-moe needs output.weight as a tensor of its own",
-          "--relabel"};
+          "this qwen3 shares its output with the embedding; exaone-moe needs output.weight as a tensor of its own", "",
+          "relabel"};
     }
     edits.architecture = "exaone-moe";
     const std::string prefix = "exaone-moe.";
@@ -38,7 +38,8 @@ Result<GgufEdits> relabel(const GgufModel& model, const formats::GgufRope& rope)
     return edits;
   }
   return Error{ErrorCode::unsupported,
-               fmt::format("no other name is known for {}; qwen2 and qwen3 have one", rope.architecture), "--relabel"};
+               fmt::format("no other name is known for {}; qwen2 and qwen3 have one", rope.architecture), "",
+               "relabel"};
 }
 
 }  // namespace mrrope::targets

@@ -43,7 +43,7 @@ Result<std::vector<std::string>> pool_of(const Brief& brief) {
   pool.erase(std::unique(pool.begin(), pool.end()), pool.end());
   if (pool.size() < kFewestWords) {
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("expected at least {} different words, found {}", kFewestWords, pool.size()), "--words"};
+                 fmt::format("expected at least {} different words, found {}", kFewestWords, pool.size()), "", "words"};
   }
   brief.random.fork("pool").shuffle(std::span(pool));
   return pool;

@@ -138,9 +138,9 @@ Result<Fitted> fit(std::span<const Form> forms, std::int64_t length, int max_new
     if (form.grows == Form::Grows::never) return smallest;
     return grown(form, *std::move(smallest), budget, count);
   }
-  return Error{ErrorCode::unsupported,
+  return Error{ErrorCode::too_long,
                fmt::format("the smallest prompt and its answer take {} tokens, there is room for {}", needed, length),
-               "--lengths"};
+               "", "lengths"};
 }
 
 }  // namespace mrrope::eval::drafts

@@ -109,7 +109,7 @@ Result<void> check_haystack(std::string_view text) {
   return Error{ErrorCode::invalid_argument,
                words == 0 ? "expected prose to hide things in, found none"
                           : fmt::format("expected prose of at least {} words, found {}", kFewestWords, words),
-               "--haystack"};
+               "", "haystack"};
 }
 
 std::string noise(std::int64_t words) {

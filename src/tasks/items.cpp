@@ -12,18 +12,18 @@ namespace mrrope::eval::drafts {
 
 namespace {
 
-constexpr const char* kFlag = "--items";
+constexpr const char* kOption = "items";
 
 Error unusable(const Item& item, std::string_view what) {
-  return Error{ErrorCode::inconsistent, fmt::format("item \"{}\": {}", item.id, what), kFlag};
+  return Error{ErrorCode::inconsistent, fmt::format("item \"{}\": {}", item.id, what), "", kOption};
 }
 
 Result<const Item*> asked(const Brief& brief) {
   const std::vector<Item>& items = brief.texts.items;
   if (static_cast<std::size_t>(brief.index) < items.size()) return &items[static_cast<std::size_t>(brief.index)];
   return Error{ErrorCode::invalid_argument,
-               fmt::format("expected an index below {}, the number of items, found {}", items.size(), brief.index),
-               kFlag};
+               fmt::format("expected an index below {}, the number of items, found {}", items.size(), brief.index), "",
+               kOption};
 }
 
 // Which option is right: the first answer is its letter.

@@ -13,11 +13,11 @@ namespace mrrope::eval::drafts {
 
 namespace {
 
-constexpr const char* kFlag = "--questions";
+constexpr const char* kOption = "questions";
 
 Result<void> check_question(const TaskTexts& texts, const Question& question, std::size_t number) {
   const auto error = [&](const std::string& what) {
-    return Error{ErrorCode::inconsistent, fmt::format("question {}: {}", number + 1, what), kFlag};
+    return Error{ErrorCode::inconsistent, fmt::format("question {}: {}", number + 1, what), "", kOption};
   };
   if (question.answers.empty() || std::count(question.answers.begin(), question.answers.end(), "") > 0) {
     return error("expected answers that are not empty");
@@ -87,15 +87,15 @@ std::size_t place(const std::vector<std::string_view>& documents, double depth) 
 Forms questions(const Brief& brief) {
   const TaskTexts& texts = brief.texts;
   if (texts.questions.empty() || texts.documents.empty()) {
-    return Error{ErrorCode::invalid_argument, "expected questions and documents, found none", kFlag};
+    return Error{ErrorCode::invalid_argument, "expected questions and documents, found none", "", kOption};
   }
   const std::size_t number = static_cast<std::size_t>(brief.index) % texts.questions.size();
   const Question& question = texts.questions[number];
   if (const auto ok = check_question(texts, question, number); !ok) return ok.error();
   const std::vector<std::string_view> others = distractors(texts, question, brief.random.fork("documents"));
   if (others.empty()) {
-    return Error{ErrorCode::invalid_argument, "expected documents beside those that hold the answer, found none",
-                 kFlag};
+    return Error{ErrorCode::invalid_argument, "expected documents beside those that hold the answer, found none", "",
+                 kOption};
   }
 
   const auto draft = [&question, &texts, others, depths = depths_of(brief, question.gold),

@@ -15,10 +15,10 @@ constexpr std::int64_t kLongest = std::int64_t{1} << 24;
 Result<void> check_request(const SampleRequest& request) {
   if (request.length < 1 || request.length > kLongest) {
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("expected 1 to {} tokens, found {}", kLongest, request.length), "--lengths"};
+                 fmt::format("expected 1 to {} tokens, found {}", kLongest, request.length), "", "lengths"};
   }
   if (request.depth && !(*request.depth >= 0 && *request.depth <= 1)) {
-    return Error{ErrorCode::invalid_argument, fmt::format("expected 0 to 1, found {}", *request.depth), "--depth"};
+    return Error{ErrorCode::invalid_argument, fmt::format("expected 0 to 1, found {}", *request.depth), "", "depth"};
   }
   if (request.index < 0 || request.frame_tokens < 0) {
     return Error{ErrorCode::invalid_argument, "expected an index and a frame that are not negative", ""};
@@ -59,7 +59,7 @@ Result<Sample> make_sample(const Task& task, const TaskTexts& texts, const Sampl
   if (const auto ok = check_request(request); !ok) return ok.error();
   const drafts::Forming generator = drafts::generator_of(task);
   if (generator == nullptr) {
-    return Error{ErrorCode::unsupported, fmt::format("there is no task \"{}\"", task.name), "--tasks"};
+    return Error{ErrorCode::unsupported, fmt::format("there is no task \"{}\"", task.name), "", "tasks"};
   }
   const drafts::Random root = drafts::Random(request.seed).fork(task.name);
   const drafts::Brief brief{.texts = texts,

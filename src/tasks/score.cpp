@@ -9,6 +9,13 @@
 
 namespace mrrope::eval {
 
+std::size_t FirstLine::end_in(std::string_view piece) {
+  const std::size_t first = begun_ ? 0 : piece.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return first;
+  begun_ = true;
+  return piece.find('\n', first);
+}
+
 namespace drafts {
 
 namespace {

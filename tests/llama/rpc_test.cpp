@@ -179,7 +179,7 @@ TEST(Rpc, ServersThatCannotBeUsedAreErrors) {
   ::close(listen_on_free_port(port));
   const std::string nobody = "127.0.0.1:" + std::to_string(port);
   EXPECT_EQ(failure(nobody).code, ErrorCode::io);
-  EXPECT_EQ(failure(nobody).where, "--rpc " + nobody);
+  EXPECT_EQ(to_string(failure(nobody)).find("rpc " + nobody + ": "), 0U);
   EXPECT_EQ(failure("no-port").code, ErrorCode::invalid_argument);
   EXPECT_EQ(failure("localhost:").code, ErrorCode::invalid_argument);
 

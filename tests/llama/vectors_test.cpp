@@ -84,7 +84,7 @@ TEST(Vectors, OfALayerThatIsNotThereAreRefused) {
   const std::vector<int> layers = {99};
   const auto vectors = context.read_vectors(random_tokens(model, 8), layers);
   ASSERT_FALSE(vectors);
-  EXPECT_EQ(vectors.error().where, "--layers");
+  EXPECT_EQ(vectors.error().option, "layers");
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ TEST_F(Reports, MistakesAreSaid) {
   const std::vector<std::string> runs = {folder_.path("ppl")};
   const Result<Report> unknown = make_report(runs, {.baseline = "ntk"});
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().where, "--baseline");
+  EXPECT_EQ(unknown.error().option, "baseline");
   needle_run(folder_.path("other"), "another model");
   const std::vector<std::string> two = {folder_.path("ppl"), folder_.path("other")};
   const Result<Report> mixed = make_report(two);

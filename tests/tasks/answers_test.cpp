@@ -270,14 +270,14 @@ TEST(TasksAnswers, QuestionsThatContradictTheirDocumentsAreErrorsThatNameTheFlag
   for (const TaskTexts& texts : bad) {
     const Result<Sample> sample = make_sample(*find_task("qa_1"), texts, {}, count_pieces);
     ASSERT_FALSE(sample);
-    EXPECT_EQ(sample.error().where, "--questions");
+    EXPECT_EQ(sample.error().option, "questions");
   }
 }
 
 TEST(TasksAnswers, WordsOfTheUserAreUsedAndTooFewAreAnErrorThatNamesTheFlag) {
   TaskTexts texts;
   for (int i = 0; i < 50; ++i) texts.words.push_back("zz" + std::to_string(i));
-  EXPECT_EQ(make_sample(*find_task("cwe"), texts, {}, count_pieces).error().where, "--words");
+  EXPECT_EQ(make_sample(*find_task("cwe"), texts, {}, count_pieces).error().option, "words");
   for (int i = 50; i < 4000; ++i) texts.words.push_back("zz" + std::to_string(i) + "q");
   texts.words.push_back("two words");
   const Sample sample = made("cwe", {.length = 16'384}, count_pieces, texts);
@@ -304,9 +304,9 @@ TEST(TasksAnswers, ItemsAreAskedWholeOrNotAtAll) {
     EXPECT_EQ(sample.references[0], "C");
     const Result<Sample> small = make_sample(*find_task(name), item_texts(), {.length = 400, .index = 0}, count_pieces);
     ASSERT_FALSE(small);
-    EXPECT_EQ(small.error().where, "--lengths");
-    EXPECT_EQ(make_sample(*find_task(name), item_texts(), {.index = 2}, count_pieces).error().where, "--items");
-    EXPECT_EQ(make_sample(*find_task(name), item_texts(), {.index = 1}, count_pieces).error().where, "--items");
+    EXPECT_EQ(small.error().option, "lengths");
+    EXPECT_EQ(make_sample(*find_task(name), item_texts(), {.index = 2}, count_pieces).error().option, "items");
+    EXPECT_EQ(make_sample(*find_task(name), item_texts(), {.index = 1}, count_pieces).error().option, "items");
   }
   EXPECT_EQ(made("longdialogue_qa_eng", {.index = 1}, count_pieces, item_texts()).references[0], "ACE");
 }

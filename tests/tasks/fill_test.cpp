@@ -95,13 +95,13 @@ TEST(TasksFill, ALengthThatIsTooSmallIsAnErrorThatSaysWhatIsNeeded) {
       const Result<Sample> sample = make_sample(task, made_texts(), {.length = length}, count_bytes);
       ASSERT_FALSE(sample) << task.name;
       EXPECT_EQ(sample.error().code, ErrorCode::unsupported);
-      EXPECT_EQ(sample.error().where, "--lengths");
+      EXPECT_EQ(sample.error().option, "lengths");
       EXPECT_NE(sample.error().message.find(std::to_string(length)), std::string::npos) << sample.error().message;
     }
   }
   const Task& niah = *find_task("niah");
-  EXPECT_EQ(make_sample(niah, made_texts(), {.length = 0}, count_bytes).error().where, "--lengths");
-  EXPECT_EQ(make_sample(niah, made_texts(), {.length = std::int64_t{1} << 60}, count_bytes).error().where, "--lengths");
+  EXPECT_EQ(make_sample(niah, made_texts(), {.length = 0}, count_bytes).error().option, "lengths");
+  EXPECT_EQ(make_sample(niah, made_texts(), {.length = std::int64_t{1} << 60}, count_bytes).error().option, "lengths");
   EXPECT_EQ(make_sample(niah, made_texts(), {.length = 512, .frame_tokens = 500}, count_bytes).error().where,
             "--lengths");
 }

@@ -116,8 +116,8 @@ TEST(TasksNeedles, AGivenDepthIsKept) {
       EXPECT_NEAR(depth, 0.4 + 0.6 * static_cast<double>(i) / count, 0.02) << name;
     }
   }
-  EXPECT_EQ(make_sample(*find_task("niah"), made_texts(), {.depth = 1.5}, count_pieces).error().where, "--depth");
-  EXPECT_EQ(make_sample(*find_task("niah"), made_texts(), {.depth = NAN}, count_pieces).error().where, "--depth");
+  EXPECT_EQ(make_sample(*find_task("niah"), made_texts(), {.depth = 1.5}, count_pieces).error().option, "depth");
+  EXPECT_EQ(make_sample(*find_task("niah"), made_texts(), {.depth = NAN}, count_pieces).error().option, "depth");
 }
 
 // Generators with a fixed seed inside put needles at the same few places in all samples.
@@ -186,7 +186,7 @@ TEST(TasksNeedles, AShortHaystackIsRepeatedAndOneThatIsNoneIsAnErrorThatNamesIts
     for (const std::string& haystack : {std::string(), std::string(" \n\t"), std::string("too few words")}) {
       const Result<Sample> none = make_sample(*find_task(name), {.haystack = haystack}, {}, count_pieces);
       ASSERT_FALSE(none) << name;
-      EXPECT_EQ(none.error().where, "--haystack");
+      EXPECT_EQ(none.error().option, "haystack");
     }
   }
 }

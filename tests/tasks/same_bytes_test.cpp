@@ -103,7 +103,7 @@ TEST(TasksSameBytes, TasksAreFoundByTheirNamesAndAliases) {
   }
   EXPECT_EQ(std::count_if(tasks().begin(), tasks().end(), [](const Task& t) { return t.group == "ruler"; }), 13);
   const Task unknown{.name = "chess", .alias = "", .group = "", .summary = ""};
-  EXPECT_EQ(make_sample(unknown, {}, {}, count_bytes).error().where, "--tasks");
+  EXPECT_EQ(make_sample(unknown, {}, {}, count_bytes).error().option, "tasks");
 }
 
 }  // namespace
