@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "files/output_file.h"
 #include "mrrope/report.h"
 
 namespace mrrope::cli {

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/file.h"
 #include "base/text.h"
+#include "files/file.h"
 
 namespace mrrope::cli {
 

@@ -33,6 +33,8 @@ if(NOT TARGET hwy::hwy)  # the name of an installed one
 endif()
 # xxHash is used as a header; its package has no CMake configuration everywhere.
 find_path(MRROPE_XXHASH_DIR xxhash.h REQUIRED)
+add_library(mrrope_xxhash INTERFACE)
+target_include_directories(mrrope_xxhash SYSTEM INTERFACE ${MRROPE_XXHASH_DIR})
 if(NOT MRROPE_CORE_ONLY)
   find_package(ZLIB REQUIRED)
 endif()

@@ -7,11 +7,14 @@ check_pie_supported(LANGUAGES CXX)
 # A mistake of ours in reading a stranger's file ends the program; it is not a way in. tests/hardening/checksec.py reads
 # the result. The checks of _GLIBCXX_ASSERTIONS are those of [] and front(), in the optimised build, too.
 function(mrrope_harden target)
+  target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
+  if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")  # what follows is of ELF, glibc and Linux's stack
+    return()
+  endif()
   target_compile_options(${target} PRIVATE -fstack-protector-strong -fstack-clash-protection)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     target_compile_options(${target} PRIVATE -fcf-protection)
   endif()
-  target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
   if(NOT MRROPE_SANITIZE AND NOT MRROPE_BUILD_FUZZERS)  # the sanitizers' own checks are of the same calls
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=2>)
   endif()
@@ -66,6 +69,12 @@ function(mrrope_room name)
     file(CREATE_LINK ${header} ${shown}/mrrope/${file} SYMBOLIC)
   endforeach()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  # src/files has two implementations of its headers
+  if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    list(FILTER sources EXCLUDE REGEX "/elsewhere/")
+  else()
+    list(FILTER sources EXCLUDE REGEX "/linux/")
+  endif()
   add_library(mrrope_${name} OBJECT ${sources})
   mrrope_sees(mrrope_${name} ${name} ${arg_NEEDS})
   target_link_libraries(mrrope_${name} PRIVATE mrrope_fmt nlohmann_json::nlohmann_json ${arg_USES})

@@ -19,5 +19,5 @@ endif()
 
 if(MRROPE_SERVERS AND CURL_FOUND)
   mrrope_room(servers HEADERS servers.h NEEDS base USES CURL::libcurl)
-  mrrope_room(served HEADERS served.h NEEDS measure servers runs tasks plan theory base)
+  mrrope_room(served HEADERS served.h NEEDS measure servers runs tasks files plan theory base)
 endif()

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/file.h"
 #include "base/text.h"
+#include "files/file.h"
 #include "mrrope/catalogue.h"
 
 namespace mrrope::plugin {

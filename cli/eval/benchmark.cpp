@@ -9,10 +9,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "files/file.h"
 #include "measure/text_files.h"
 #include "mrrope/task_files.h"
 #include "mrrope/units.h"

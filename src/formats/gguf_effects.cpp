@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "formats/gguf_effects.h"
 
-#include <fcntl.h>
-#include <linux/falloc.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <vector>
+
+#include "files/in_place.h"
 
 namespace mrrope::formats {
 
@@ -16,18 +14,11 @@ Result<void> Effects::step() {
   return Error{ErrorCode::io, "interrupted", file_.path()};
 }
 
-Result<void> Effects::shift(std::int64_t bytes) {
-  if (bytes == 0) return {};
-  if (const auto ok = step(); !ok) return ok.error();
-  const int mode = bytes > 0 ? FALLOC_FL_INSERT_RANGE : FALLOC_FL_COLLAPSE_RANGE;
-  if (::fallocate(file_.descriptor(), mode, 0, static_cast<off_t>(bytes > 0 ? bytes : -bytes)) == 0) return sync();
-  if (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS) {
-    return Error{
-        ErrorCode::unsupported,
-        "the file system cannot insert a range at the front of a file (ext4 and xfs can); write a copy instead",
-        file_.path()};
-  }
-  return base::os_error("insert a range", file_.path(), errno);
+std::optional<Error> Effects::shift(std::int64_t bytes) {
+  if (bytes == 0) return std::nullopt;
+  if (auto error = step()) return error;
+  if (auto error = base::shift_front(file_, bytes)) return error;
+  return sync();
 }
 
 Result<void> Effects::write(std::uint64_t offset, std::span<const std::byte> bytes) {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "formats/gguf_in_place.h"
 #include "formats/gguf_journal.h"
 #include "mrrope/result.h"

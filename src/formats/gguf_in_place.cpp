@@ -17,7 +17,8 @@
 #include <span>
 #include <vector>
 
-#include "base/file.h"
+#include "files/file.h"
+#include "files/open_elsewhere.h"
 #include "formats/gguf_edit.h"
 #include "formats/gguf_effects.h"
 #include "formats/gguf_journal.h"
@@ -26,7 +27,6 @@
 #include "formats/gguf_recover.h"
 #include "formats/gguf_state.h"
 #include "formats/gguf_write.h"
-#include "formats/open_elsewhere.h"
 
 namespace mrrope {
 
@@ -103,13 +103,13 @@ Result<void> check_names(const base::File& file, bool force) {
 }
 
 // Others who read the file, or who may: `force` says that there are none, or that they are meant.
-Result<void> check_readers(const base::File& file, bool force) {
-  const Use use = use_elsewhere(file);
-  if (use == Use::open) {
+std::optional<Error> check_readers(const base::File& file, bool force) {
+  const base::Use use = base::use_elsewhere(file);
+  if (use == base::Use::open) {
     return Error{ErrorCode::io, "the file is open in another program, which must be ended before the file is changed",
                  file.path()};
   }
-  if (use == Use::unknown && !force) {
+  if (use == base::Use::unknown && !force) {
     return Error{ErrorCode::io,
                  "another program may have the file open and would read shifted weights; you are not its owner, and "
                  "cannot see what others have open. Run this as its owner; or, if nobody uses the file, with -f",

@@ -3,7 +3,6 @@
 #include "formats/gguf_journal.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -11,8 +10,9 @@
 #include <memory>
 #include <string_view>
 
+#include "files/copy.h"
+#include "files/in_place.h"
 #include "formats/gguf_bytes.h"
-#include "formats/gguf_copy.h"
 #include "mrrope/gguf.h"
 
 namespace mrrope::formats {
@@ -61,7 +61,7 @@ Result<void> check_owner(const base::FileStatus& journal, const base::FileStatus
                      "interrupted, give it the model's owner and mode",
                  path};
   };
-  if (journal.owner != model.owner && journal.owner != static_cast<std::uint32_t>(::geteuid())) {
+  if (journal.owner != model.owner && !base::is_own(journal)) {
     return refused(fmt::format("it belongs to user {}, who is neither you nor the owner of the model", journal.owner));
   }
   if ((journal.mode & 0022U & ~model.mode) != 0) return refused("users may write to it who may not write to the model");
@@ -139,9 +139,9 @@ Result<Journal> Journal::create(const std::string& path, const JournalHead& head
   base::File& out = pending->file();
   if (const auto ok = out.write_at(0, base::bytes_of(front)); !ok) return ok.error();
   std::uint64_t end = front.size();
-  Progress uncounted({}, 0);
+  base::Progress uncounted({}, 0);
   for (const Region& region : regions) {
-    if (const auto ok = copy_range(file, region.offset, region.length, out, end, uncounted); !ok) return ok.error();
+    if (auto error = base::copy_range(file, region.offset, region.length, out, end, uncounted)) return *error;
     end += region.length;
   }
   for (const Write& write : writes) {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "mrrope/result.h"
 
 namespace mrrope::formats {

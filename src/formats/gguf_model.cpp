@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "formats/gguf_bytes.h"
 #include "formats/gguf_layout.h"
 #include "formats/gguf_parse.h"

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "formats/gguf_bytes.h"
 #include "formats/gguf_layout.h"
 #include "formats/gguf_types.h"

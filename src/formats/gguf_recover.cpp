@@ -5,11 +5,9 @@
 // That the file is one of this change's is established before (gguf_state.h).
 #include "formats/gguf_recover.h"
 
-#include <sys/file.h>
-
-#include <cerrno>
 #include <string_view>
 
+#include "files/in_place.h"
 #include "formats/gguf_parse.h"
 #include "formats/gguf_state.h"
 #include "mrrope/gguf.h"
@@ -42,18 +40,13 @@ Result<void> undo(Effects& effects, Journal& journal, State state) {
   return effects.restore(journal, 0);
 }
 
-Result<void> lock_as(int kind, const base::File& file) {
-  if (::flock(file.descriptor(), kind | LOCK_NB) == 0 || errno != EWOULDBLOCK) return {};
-  return Error{ErrorCode::io, "another process is changing this file", file.path()};
-}
-
 }  // namespace
 
-Result<void> lock(const base::File& file) { return lock_as(LOCK_EX, file); }
+std::optional<Error> lock(const base::File& file) { return base::lock_for_change(file); }
 
 Result<void> check_settled(const std::string& path) {
   const Result<base::File> file = base::File::open(path, base::File::Access::read);
-  return file ? lock_as(LOCK_SH, *file) : Result<void>();
+  return file ? base::check_nobody_changes(*file) : std::nullopt;
 }
 
 Result<void> undo_and_remove(Effects& effects, Journal& journal, const base::File& file) {

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "formats/gguf_effects.h"
 #include "formats/gguf_journal.h"
 

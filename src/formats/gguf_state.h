@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "formats/gguf_journal.h"
 
 namespace mrrope::formats {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "files/copy.h"
 #include "formats/gguf_bytes.h"
-#include "formats/gguf_copy.h"
 #include "formats/gguf_edit.h"
 #include "formats/gguf_layout.h"
 #include "formats/gguf_split.h"
@@ -89,12 +89,13 @@ Result<void> check_still(const Source& source) {
 }
 
 // One shard: its new header, the data that stays, the new tensors.
-Result<void> write_shard(const base::File& source, const GgufFile& old, const Edited& now,
-                         std::span<const GgufEdits::NewTensor> tensors, base::File& out, Progress& progress) {
+std::optional<Error> write_shard(const base::File& source, const GgufFile& old, const Edited& now,
+                                 std::span<const GgufEdits::NewTensor> tensors, base::File& out,
+                                 base::Progress& progress) {
   const std::string header = encode_gguf_header(now.file);
-  if (const auto ok = out.write_at(0, base::bytes_of(header)); !ok) return ok.error();
-  if (const auto ok = copy_range(source, old.data_offset, now.kept, out, now.file.data_offset, progress); !ok)
-    return ok.error();
+  if (auto error = out.write_at(0, base::bytes_of(header))) return error;
+  if (auto error = base::copy_range(source, old.data_offset, now.kept, out, now.file.data_offset, progress))
+    return error;
   return write_values(out, now.file, tensors);
 }
 
@@ -138,7 +139,7 @@ Result<void> write_model(const GgufModel& model, const GgufEdits& edits, const s
     sources.push_back(std::move(*source));
     pending.push_back(std::move(*file));
   }
-  Progress progress(options.progress, total);
+  base::Progress progress(options.progress, total);
   for (std::size_t i = 0; i < pending.size(); ++i) {
     const std::span<const GgufEdits::NewTensor> tensors = i == 0 ? std::span(edits.tensors) : decltype(tensors){};
     if (const auto ok = write_shard(sources[i].file, model.shards[i], edited[i], tensors, pending[i].file(), progress);

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "mrrope/gguf.h"
 
 namespace mrrope::formats {

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "mrrope/hf_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
-#include "base/file.h"
+#include "files/file.h"
+#include "files/in_place.h"
 
 namespace mrrope {
 
@@ -31,16 +27,6 @@ struct Paths {
   std::string original;
   std::string extended;
 };
-
-// One change of a folder at a time: an Error if another process is at it. Held until the result is closed. Between the
-// two steps of a change, a second process once took the original for one that nobody needs. A file system without locks
-// has nobody who holds one.
-Result<base::File> locked(const std::string& folder) {
-  base::File held(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder);
-  if (held.descriptor() < 0) return base::os_error("open the folder", folder, errno);
-  if (::flock(held.descriptor(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return held;
-  return Error{ErrorCode::io, "another process is changing this folder", folder};
-}
 
 // Whether a second folder has this file already, under the name of a config.
 bool is_config(const fs::path& file, const HfConfig& config) {
@@ -80,10 +66,8 @@ Result<void> write_second(const std::string& folder, const std::string& path, st
 
 // The config itself under a second name, not a copy of its text: whatever it is, its way back is a rename. Where there
 // are no hard links it is made anew.
-Result<void> keep_original(const Paths& paths, const base::FileStatus& status, std::string_view text) {
-  if (::linkat(AT_FDCWD, paths.config.c_str(), AT_FDCWD, paths.original.c_str(), 0) == 0) {
-    return base::sync_folder_of(paths.original);
-  }
+std::optional<Error> keep_original(const Paths& paths, const base::FileStatus& status, std::string_view text) {
+  if (base::add_name(paths.config, paths.original)) return base::sync_folder_of(paths.original);
   std::error_code failed;
   if (!fs::is_symlink(paths.config, failed)) return write_like(status, true, paths.original, text, false);
   fs::copy_symlink(paths.config, paths.original, failed);
@@ -93,10 +77,8 @@ Result<void> keep_original(const Paths& paths, const base::FileStatus& status, s
 
 // Whether both names lead to one file without a step through a link: a change that ended between its two steps.
 bool is_one_file(const Paths& paths) {
-  struct stat config {
-  }, original{};
-  return ::lstat(paths.config.c_str(), &config) == 0 && ::lstat(paths.original.c_str(), &original) == 0 &&
-         config.st_dev == original.st_dev && config.st_ino == original.st_ino;
+  const auto config = base::identity_of(paths.config, base::File::Links::refuse);
+  return config && config == base::identity_of(paths.original, base::File::Links::refuse);
 }
 
 // Fills an empty folder, and lists what it has made.
@@ -127,7 +109,7 @@ Result<void> fill_folder(const fs::path& source, const std::string& target, cons
 
 Result<void> replace_config(const std::string& folder, const HfConfig& config) {
   const Paths paths(folder);
-  const Result<base::File> lock = locked(folder);
+  const Result<base::File> lock = base::lock_folder(folder);
   if (!lock) return lock.error();
   const Result<std::string> now = read_file(paths.config);
   if (!now) return now.error();
@@ -159,7 +141,7 @@ Result<void> replace_config(const std::string& folder, const HfConfig& config) {
 
 Result<void> restore_config(const std::string& folder) {
   const Paths paths(folder);
-  const Result<base::File> lock = locked(folder);
+  const Result<base::File> lock = base::lock_folder(folder);
   if (!lock) return lock.error();
   if (!base::is_taken(paths.original)) {
     return Error{ErrorCode::invalid_argument, "nothing to take back: no " + std::string(kOriginalConfig), folder};
@@ -174,7 +156,7 @@ Result<void> restore_config(const std::string& folder) {
     if (!status) return status.error();
     if (const auto ok = write_like(*status, false, paths.extended, *now, true); !ok) return ok.error();
   }
-  if (::rename(paths.original.c_str(), paths.config.c_str()) != 0) {
+  if (std::rename(paths.original.c_str(), paths.config.c_str()) != 0) {
     return base::os_error("rename to config.json", paths.original, errno);
   }
   return base::sync_folder_of(paths.config);
@@ -185,7 +167,7 @@ Result<void> link_folder(const std::string& folder, const std::string& target, c
   const fs::path source = fs::absolute(folder, status);
   const bool is_new = !status && fs::create_directory(target, status);
   if (status) return Error{ErrorCode::io, status.message(), target};
-  const Result<base::File> lock = locked(target);
+  const Result<base::File> lock = base::lock_folder(target);
   if (!lock) return lock.error();
   if (!fs::is_empty(target, status) || status) return Error{ErrorCode::io, "the folder is not empty", target};
   std::vector<fs::path> made;

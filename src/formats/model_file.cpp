@@ -2,18 +2,15 @@
 #include "mrrope/model_file.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
 #include "base/text.h"
+#include "files/file.h"
 #include "formats/gguf_parse.h"
 #include "formats/gguf_recover.h"
 #include "formats/gguf_rope.h"
@@ -134,17 +131,15 @@ ModelFacts hf_facts(const HfConfig& config) {
 }
 
 Result<ModelFile> read_once(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
-    return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT(concurrency-mt-unsafe)
-  }
-  const bool folder = S_ISDIR(status.st_mode);
+  std::error_code unseen;
+  const fs::file_status status = fs::status(path, unseen);
+  if (unseen) return Error{ErrorCode::io, unseen.message(), path};
+  const bool folder = fs::is_directory(status);
   const std::string file = folder ? path + "/config.json" : path;
   // Before a look at its bytes: half-way between old and new it does not even begin as a GGUF
   if (!folder) {
     if (const auto ok = formats::check_no_journal(file); !ok) return ok.error();
   }
-  std::error_code unseen;
   if (folder && !fs::exists(file, unseen) && !unseen) return no_config(path);
   std::string start(32, '\0');
   {

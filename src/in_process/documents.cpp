@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "measure/text_files.h"
 #include "mrrope/perplexity.h"
 

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "report/html.h"
 #include "runs/run_files.h"
 

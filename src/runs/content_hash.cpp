@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "mrrope/records.h"
 
 namespace mrrope::eval {

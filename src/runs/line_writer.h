@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/file.h"
+#include "files/file.h"
 
 namespace mrrope::eval {
 

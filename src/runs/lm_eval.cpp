@@ -13,9 +13,9 @@
 #include <tuple>
 #include <utility>
 
-#include "base/file.h"
 #include "base/json.h"
-#include "base/output_file.h"
+#include "files/file.h"
+#include "files/output_file.h"
 #include "mrrope/export.h"
 #include "mrrope/statistics.h"
 #include "mrrope/version.h"

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "mrrope/records.h"
 #include "runs/line_writer.h"
 #include "runs/run_files.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/file.h"
 #include "base/json.h"
+#include "files/file.h"
 
 namespace mrrope::eval {
 

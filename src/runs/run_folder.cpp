@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "mrrope/records.h"
 #include "runs/run_files.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "formats/gguf_write.h"
 #include "mrrope/units.h"
 #include "targets/extend_formats.h"

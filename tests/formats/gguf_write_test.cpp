@@ -8,7 +8,7 @@
 #include <array>
 #include <functional>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "mrrope/gguf.h"
 #include "tests/formats/gguf_builder.h"
 

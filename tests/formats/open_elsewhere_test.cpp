@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Who else has a file open, where the kernel grants no lease: for files of other users.
-#include "formats/open_elsewhere.h"
+#include "files/open_elsewhere.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@
 namespace mrrope {
 namespace {
 
-using formats::Use;
+using base::Use;
 using test::small_model;
 using test::TempFolder;
 
@@ -80,17 +80,17 @@ struct OpenElsewhere : testing::Test {
 
 TEST_F(OpenElsewhere, ItsOwnDescriptorDoesNotCount) {
   const auto file = base::File::open(path, base::File::Access::read_write);
-  EXPECT_NE(formats::use_by_processes(*file), Use::open);
+  EXPECT_NE(base::use_by_processes(*file), Use::open);
   if (::geteuid() == 0) {
-    EXPECT_EQ(formats::use_elsewhere(*file), Use::none);
+    EXPECT_EQ(base::use_elsewhere(*file), Use::none);
   }
 }
 
 TEST_F(OpenElsewhere, ASecondDescriptorIsFound) {
   const auto file = base::File::open(path, base::File::Access::read_write);
   const auto second = base::File::open(path, base::File::Access::read);
-  EXPECT_EQ(formats::use_by_processes(*file), Use::open);
-  EXPECT_EQ(formats::use_elsewhere(*file), Use::open);
+  EXPECT_EQ(base::use_by_processes(*file), Use::open);
+  EXPECT_EQ(base::use_elsewhere(*file), Use::open);
 }
 
 TEST_F(OpenElsewhere, WhoIsAboutToLetGoIsWaitedFor) {
@@ -100,7 +100,7 @@ TEST_F(OpenElsewhere, WhoIsAboutToLetGoIsWaitedFor) {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     second.reset();
   });
-  EXPECT_EQ(formats::use_elsewhere(*file), Use::none);
+  EXPECT_EQ(base::use_elsewhere(*file), Use::none);
   ending.join();
 }
 
@@ -124,9 +124,9 @@ TEST_F(OpenElsewhere, AnotherProcessIsFound) {
   reader.emplace([&] { (void)::open(path.c_str(), O_RDONLY); });
   // Opened later: the child has no copy of this descriptor
   const auto file = base::File::open(path, base::File::Access::read_write);
-  EXPECT_EQ(formats::use_by_processes(*file), Use::open);
+  EXPECT_EQ(base::use_by_processes(*file), Use::open);
   reader.reset();
-  EXPECT_NE(formats::use_by_processes(*file), Use::open) << "it has ended";
+  EXPECT_NE(base::use_by_processes(*file), Use::open) << "it has ended";
 }
 
 // llama-server closes the file once it is mapped.
@@ -137,7 +137,7 @@ TEST_F(OpenElsewhere, AMappingWithoutADescriptorIsFound) {
     ::close(descriptor);
   });
   const auto file = base::File::open(path, base::File::Access::read_write);
-  EXPECT_EQ(formats::use_by_processes(*file), Use::open);
+  EXPECT_EQ(base::use_by_processes(*file), Use::open);
 }
 
 TEST_F(OpenElsewhere, WhoMayNotLookDoesNotKnow) {
@@ -145,7 +145,7 @@ TEST_F(OpenElsewhere, WhoMayNotLookDoesNotKnow) {
   ASSERT_EQ(::chmod((folder / ".").c_str(), 0777), 0);
   const int answer = as_nobody([&] {
     const auto file = base::File::open(path, base::File::Access::read_write);
-    return file ? static_cast<int>(formats::use_by_processes(*file)) : 98;
+    return file ? static_cast<int>(base::use_by_processes(*file)) : 98;
   });
   EXPECT_EQ(answer, static_cast<int>(Use::unknown));
 }

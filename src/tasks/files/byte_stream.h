@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "mrrope/result.h"
 
 namespace mrrope::eval::task_files {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/output_file.h"
+#include "files/output_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "tests/support/temporary_folder.h"
 
 namespace mrrope::base {

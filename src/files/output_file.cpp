@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "base/output_file.h"
-
-#include <sys/stat.h>
+#include "files/output_file.h"
 
 #include <algorithm>
 #include <cstddef>
 
-#include "base/file.h"
+#include "files/file.h"
 
 namespace mrrope::base {
 
@@ -21,8 +19,7 @@ Error refused(std::string message, const std::string& path) {
 }  // namespace
 
 Result<bool> may_replace(const std::string& path, const OutputRule& rule) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return false;  // what else is wrong is said where it is written
+  if (!is_taken(path)) return false;  // what else is wrong is said where it is written
   const std::optional<FileIdentity> target = identity_of(path);
   const auto is_target = [&](const std::string& input) { return target && identity_of(input) == target; };
   if (std::any_of(rule.inputs.begin(), rule.inputs.end(), is_target)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "formats/gguf_copy.h"
+#include "files/copy.h"
 
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace mrrope::formats {
+namespace mrrope::base {
 
 namespace {
 
@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t kChunk = std::uint64_t{32} << 20;
 constexpr std::size_t kBuffer = std::size_t{4} << 20;
 
-Error stopped(const base::File& to) { return {ErrorCode::io, "stopped before it was complete", to.path()}; }
+Error stopped(const File& to) { return {ErrorCode::io, "stopped before it was complete", to.path()}; }
 
 // One transfer, in the coordinates of both files.
 struct Range {
@@ -35,7 +35,7 @@ struct Range {
   }
 };
 
-Result<void> read_and_write(const base::File& from, base::File& to, Range range, Progress& progress) {
+std::optional<Error> read_and_write(const File& from, File& to, Range range, Progress& progress) {
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBuffer, range.length)));
   while (range.length > 0) {
     const std::span<std::byte> part(buffer.data(),
@@ -49,7 +49,7 @@ Result<void> read_and_write(const base::File& from, base::File& to, Range range,
 }
 
 // A full disk is known before it is full. Best effort: others may fill it meanwhile, and quotas are not asked.
-Result<void> check_space(const base::File& to, std::uint64_t needed) {
+std::optional<Error> check_space(const File& to, std::uint64_t needed) {
   struct statvfs status {};
   if (::fstatvfs(to.descriptor(), &status) != 0) return {};
   const std::uint64_t available = static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
@@ -60,8 +60,8 @@ Result<void> check_space(const base::File& to, std::uint64_t needed) {
       to.path()};
 }
 
-Result<void> copy_in_kernel(const base::File& from, base::File& to, Range range, Progress& progress) {
-  if (const auto ok = check_space(to, range.length); !ok) return ok.error();
+std::optional<Error> copy_in_kernel(const File& from, File& to, Range range, Progress& progress) {
+  if (auto error = check_space(to, range.length)) return error;
   while (range.length > 0) {
     auto in = static_cast<off_t>(range.from);
     auto out = static_cast<off_t>(range.to);
@@ -73,7 +73,7 @@ Result<void> copy_in_kernel(const base::File& from, base::File& to, Range range,
     if (count == 0 || (count < 0 && (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS))) {
       return read_and_write(from, to, range, progress);
     }
-    if (count < 0) return base::os_error("write", to.path(), errno);
+    if (count < 0) return os_error("write", to.path(), errno);
     // Starts writing to disk now, so that the sync at the end finds little left to do. Only a hint.
     (void)::sync_file_range(to.descriptor(), static_cast<off_t>(range.to), count, SYNC_FILE_RANGE_WRITE);
     range.advance(static_cast<std::uint64_t>(count));
@@ -82,15 +82,15 @@ Result<void> copy_in_kernel(const base::File& from, base::File& to, Range range,
   return {};
 }
 
-bool clone(const base::File& from, base::File& to, Range range) {
+bool clone(const File& from, File& to, Range range) {
   const file_clone_range arguments{from.descriptor(), range.from, range.length, range.to};
   return ::ioctl(to.descriptor(), FICLONERANGE, &arguments) == 0;
 }
 
 }  // namespace
 
-Result<void> copy_range(const base::File& from, std::uint64_t from_offset, std::uint64_t length, base::File& to,
-                        std::uint64_t to_offset, Progress& progress) {
+std::optional<Error> copy_range(const File& from, std::uint64_t from_offset, std::uint64_t length, File& to,
+                                std::uint64_t to_offset, Progress& progress) {
   const Result<std::uint64_t> block = to.block_size();
   if (!block) return block.error();
   const Result<std::uint64_t> size = from.size();
@@ -110,4 +110,4 @@ Result<void> copy_range(const base::File& from, std::uint64_t from_offset, std::
   return copy_in_kernel(from, to, range, progress);
 }
 
-}  // namespace mrrope::formats
+}  // namespace mrrope::base

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "formats/open_elsewhere.h"
+#include "files/open_elsewhere.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 #include <system_error>
 #include <thread>
 
-namespace mrrope::formats {
+namespace mrrope::base {
 
 namespace {
 
@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 constexpr int kPatience = 10;
 constexpr std::chrono::milliseconds kPause{20};
 
-Use descriptors(const std::string& process, const base::FileIdentity& identity, int except) {
+Use descriptors(const std::string& process, const FileIdentity& identity, int except) {
   std::error_code status;
   auto entry = fs::directory_iterator(process + "/fd", status);
   // A process that has ended meanwhile has nothing open
@@ -36,15 +36,15 @@ Use descriptors(const std::string& process, const base::FileIdentity& identity, 
   for (; entry != fs::directory_iterator(); entry.increment(status)) {
     if (status) return Use::unknown;
     if (entry->path().filename() == std::to_string(except)) continue;
-    if (base::identity_of(entry->path().string()) == identity) return Use::open;
+    if (identity_of(entry->path().string()) == identity) return Use::open;
   }
   return Use::none;
 }
 
 // A line of /proc/PID/maps: "7f0a…-7f0b… r--p 00000000 fe:00 1835037 /models/a.gguf".
-Use mappings(const std::string& process, const base::FileIdentity& identity) {
+Use mappings(const std::string& process, const FileIdentity& identity) {
   std::ifstream maps(process + "/maps");
-  if (!maps) return base::is_taken(process) ? Use::unknown : Use::none;
+  if (!maps) return is_taken(process) ? Use::unknown : Use::none;
   const std::string mapped =
       fmt::format(" {:02x}:{:02x} {} ", major(identity.device), minor(identity.device), identity.inode);
   for (std::string line; std::getline(maps, line);) {
@@ -55,13 +55,13 @@ Use mappings(const std::string& process, const base::FileIdentity& identity) {
 
 }  // namespace
 
-Use use_by_processes(const base::File& file) {
-  const Result<base::FileIdentity> identity = file.identity();
+Use use_by_processes(const File& file) {
+  const Result<FileIdentity> identity = file.identity();
   std::error_code status;
   auto entry = fs::directory_iterator("/proc", status);
   if (!identity || status) return Use::unknown;
   // Where other users' processes are hidden (hidepid), the first is one of them
-  Use found = base::is_taken("/proc/1") ? Use::none : Use::unknown;
+  Use found = is_taken("/proc/1") ? Use::none : Use::unknown;
   const std::string self = std::to_string(::getpid());
   for (; entry != fs::directory_iterator(); entry.increment(status)) {
     if (status) return Use::unknown;
@@ -77,7 +77,7 @@ Use use_by_processes(const base::File& file) {
   return found;
 }
 
-Use use_elsewhere(const base::File& file) {
+Use use_elsewhere(const File& file) {
   (void)::fcntl(file.descriptor(), F_SETSIG, SIGURG);  // not SIGIO, which would end the process
   for (int tries = kPatience;; --tries) {
     if (::fcntl(file.descriptor(), F_SETLEASE, F_WRLCK) == 0) {
@@ -90,4 +90,4 @@ Use use_elsewhere(const base::File& file) {
   }
 }
 
-}  // namespace mrrope::formats
+}  // namespace mrrope::base

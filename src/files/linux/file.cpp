@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/file.h"
+#include "files/file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,12 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <limits>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -63,17 +61,10 @@ std::uint64_t nanoseconds(const timespec& time) noexcept {
 
 }  // namespace
 
-Error os_error(std::string_view doing, const std::string& path, int error_number) {
-  std::string message = "cannot ";
-  message += doing;
-  message += ": ";
-  message += std::generic_category().message(error_number);
-  return {ErrorCode::io, std::move(message), path};
-}
-
-std::optional<FileIdentity> identity_of(const std::string& path) noexcept {
+std::optional<FileIdentity> identity_of(const std::string& path, File::Links links) noexcept {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  const int failed = links == File::Links::follow ? ::stat(path.c_str(), &status) : ::lstat(path.c_str(), &status);
+  if (failed != 0) return std::nullopt;
   return FileIdentity{status.st_dev, status.st_ino};
 }
 
@@ -89,7 +80,7 @@ Result<File> File::open(const std::string& path, Access access, Links links) {
   const int flags =
       (access == Access::read ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | (links == Links::refuse ? O_NOFOLLOW : 0);
   int descriptor = ::open(path.c_str(), flags);
-  // Somebody holds a lease, as formats/open_elsewhere.h does for an instant; without O_NONBLOCK, open would wait
+  // Somebody holds a lease, as files/open_elsewhere.h does for an instant; without O_NONBLOCK, open would wait
   for (int tries = 20; descriptor < 0 && errno == EAGAIN && tries > 0; --tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     descriptor = ::open(path.c_str(), flags);
@@ -103,12 +94,6 @@ Result<File> File::open(const std::string& path, Access access, Links links) {
   if (::fstat(descriptor, &status) != 0) return os_error("examine", path, errno);
   if (!S_ISREG(status.st_mode)) return Error{ErrorCode::io, "not a regular file", path};
   return file;
-}
-
-File& File::operator=(File&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(path_, other.path_);
-  return *this;
 }
 
 File::~File() {
@@ -160,15 +145,7 @@ Result<std::size_t> File::read_at(std::uint64_t offset, std::span<std::byte> int
   return done;
 }
 
-Result<void> File::read_all_at(std::uint64_t offset, std::span<std::byte> into) const {
-  const Result<std::size_t> count = read_at(offset, into);
-  if (!count) return count.error();
-  if (*count == into.size()) return {};
-  return Error{ErrorCode::io, "the file ended at byte " + std::to_string(offset + *count) + " while it was being read",
-               path_};
-}
-
-Result<void> File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+std::optional<Error> File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   if (!representable(offset, bytes.size())) return too_far(path_);
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -242,26 +219,11 @@ Result<PendingFile> PendingFile::create(const std::string& target, bool overwrit
   return PendingFile(File(named, target), target, std::move(temporary), overwrite, default_mode());
 }
 
-PendingFile::PendingFile(PendingFile&& other) noexcept
-    : file_(std::move(other.file_)),
-      target_(std::move(other.target_)),
-      temporary_(std::exchange(other.temporary_, {})),
-      overwrite_(other.overwrite_),
-      mode_(other.mode_),
-      like_(other.like_),
-      strict_(other.strict_) {}
-
 PendingFile::~PendingFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-void PendingFile::take_mode_and_owner(const FileStatus& like, bool strict) {
-  mode_ = like.mode;
-  like_ = like;
-  strict_ = strict;
-}
-
-Result<void> PendingFile::settle_mode() {
+std::optional<Error> PendingFile::settle_mode() {
   if (like_ && ::fchown(file_.descriptor(), like_->owner, like_->group) != 0) {
     if (strict_) return os_error("keep the owner and group of the file", target_, errno);
     if (::fchown(file_.descriptor(), static_cast<uid_t>(-1), like_->group) != 0) mode_ &= ~std::uint32_t{0070};
@@ -306,24 +268,6 @@ Result<void> PendingFile::commit() {
     if (!temporary_.empty()) ::unlink(std::exchange(temporary_, {}).c_str());
   }
   return sync_folder_of(target_);
-}
-
-Result<std::string> read_file(const std::string& path, std::uint64_t most) {
-  const Result<File> file = File::open(path, File::Access::read);
-  if (!file) return file.error();
-  const Result<std::uint64_t> size = file->size();
-  if (!size) return size.error();
-  if (*size > most) return Error{ErrorCode::malformed, "too large", path};
-  std::string text(static_cast<std::size_t>(*size), '\0');
-  if (const auto ok = file->read_all_at(0, bytes_of(text)); !ok) return ok.error();
-  return text;
-}
-
-Result<void> write_file(const std::string& path, std::string_view text, bool overwrite) {
-  Result<PendingFile> pending = PendingFile::create(path, overwrite);
-  if (!pending) return pending.error();
-  if (const auto ok = pending->file().write_at(0, bytes_of(text)); !ok) return ok.error();
-  return pending->commit();
 }
 
 }  // namespace mrrope::base

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Files by descriptor: positioned reads and writes that are complete or an Error, and files that appear under their
-// name only when they are complete. Linux. Nothing here maps memory: a file that shrinks under us is a short read, not
-// a SIGBUS.
+// name only when they are complete. Nothing here maps memory: a file that shrinks under us is a short read, not a
+// SIGBUS. linux/ has the promises below in full; elsewhere/, for macOS and Windows, says where it has less.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,6 @@ struct FileIdentity {
   std::uint64_t inode = 0;
   bool operator==(const FileIdentity&) const = default;
 };
-
-// Nothing if there is no such file, or no permission to see it. Follows symbolic links.
-std::optional<FileIdentity> identity_of(const std::string& path) noexcept;
 
 // Whether the name is taken: by anything, also by a link that leads nowhere.
 bool is_taken(const std::string& path) noexcept;
@@ -85,6 +82,9 @@ class File {
   int descriptor_ = -1;
   std::string path_;
 };
+
+// Nothing if there is no such file, or no permission to see it. Links::refuse: of the symbolic link itself.
+std::optional<FileIdentity> identity_of(const std::string& path, File::Links links = File::Links::follow) noexcept;
 
 // Makes names that were added to or removed from the folder of `path` permanent.
 Result<void> sync_folder_of(const std::string& path);
