@@ -27,7 +27,7 @@ struct FileIdentity {
 };
 
 // Whether the name is taken: by anything, also by a link that leads nowhere.
-bool is_taken(const std::string& path) noexcept;
+bool is_taken(const std::string& path);
 
 // What there is to know of a file besides its bytes. Equal at two times: nobody has written to it in between, as far as
 // the clock of the file system tells.
@@ -84,7 +84,7 @@ class File {
 };
 
 // Nothing if there is no such file, or no permission to see it. Links::refuse: of the symbolic link itself.
-std::optional<FileIdentity> identity_of(const std::string& path, File::Links links = File::Links::follow) noexcept;
+std::optional<FileIdentity> identity_of(const std::string& path, File::Links links = File::Links::follow);
 
 // Makes names that were added to or removed from the folder of `path` permanent.
 Result<void> sync_folder_of(const std::string& path);

@@ -61,14 +61,14 @@ std::uint64_t nanoseconds(const timespec& time) noexcept {
 
 }  // namespace
 
-std::optional<FileIdentity> identity_of(const std::string& path, File::Links links) noexcept {
+std::optional<FileIdentity> identity_of(const std::string& path, File::Links links) {
   struct stat status {};
   const int failed = links == File::Links::follow ? ::stat(path.c_str(), &status) : ::lstat(path.c_str(), &status);
   if (failed != 0) return std::nullopt;
   return FileIdentity{status.st_dev, status.st_ino};
 }
 
-bool is_taken(const std::string& path) noexcept {
+bool is_taken(const std::string& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0;
 }
