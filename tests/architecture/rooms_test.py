@@ -30,6 +30,12 @@ RESTRICTED = {
     r"zlib\.h": {"tasks"},
 }
 
+# Rooms that every system compiles: they include C++'s own headers and these of others. In src/files all that knows a system
+# is in linux/ and elsewhere/.
+PORTABLE = {"base", "theory", "plan", "rotary", "files", "formats"}
+PORTABLE_HEADERS = re.compile(r"[a-z_]+|fmt/format(-inl)?\.h|nlohmann/json\.hpp|hwy/[a-z_]+\.h|xxhash\.h")
+SYSTEMS = {"linux", "elsewhere"}
+
 ROOM = re.compile(r"^\s*mrrope_room\((\w+)([^)]*)\)", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 PRINTS = re.compile(r"\b(fmt::print|std::printf|std::fprintf|std::puts|std::abort|std::exit)\b|(?<![\w:])(printf|abort|exit)\s*\(")
@@ -90,6 +96,10 @@ def room_of(path, root):
     return parts[1] if parts[0] == "src" else parts[0]
 
 
+def is_portable(path, root, room):
+    return room in PORTABLE and not SYSTEMS & set(path.relative_to(root).parts[2:-1])
+
+
 def problems_of_file(path, root, rooms, owner):
     room = room_of(path, root)
     allowed = set(rooms) if room == "cli" else rooms[room][1] if room in rooms else OUTSIDE[room]
@@ -107,6 +117,8 @@ def problems_of_file(path, root, rooms, owner):
         for pattern, where in RESTRICTED.items():
             if re.fullmatch(pattern, header) and room not in where:
                 yield f"{place}: {header} may be used in {sorted(where) or 'no room'} only"
+        if is_portable(path, root, room) and style == "<" and not PORTABLE_HEADERS.fullmatch(header):
+            yield f"{place}: {room} is compiled on every system, and {header} is not one of PORTABLE_HEADERS; ask src/files"
         if room == "include" and style == "<" and ("/" in header or header.endswith(".h")):
             yield f"{place}: a public header shows the third-party header {header}"
         if style != '"':
