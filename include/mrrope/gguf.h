@@ -121,7 +121,7 @@ inline constexpr std::uint64_t kMaxGgufHeader = std::uint64_t{128} << 20;
 // The header of one file. Errors name the part ("kv 17 (llama.rope.scaling.factor)") and the offset.
 Result<GgufFile> read_gguf_file(const std::string& path);
 
-// The same from memory: `bytes` are the first bytes of a file of `file_size` bytes. For tests and fuzzing.
+// The same from memory: `bytes` are the first bytes of a file of `file_size` bytes, at least its header.
 Result<GgufFile> parse_gguf(std::span<const std::byte> bytes, std::uint64_t file_size);
 
 // The header as bytes, padding included: exactly the file's own first data_offset bytes for an unchanged GgufFile.

@@ -7,8 +7,10 @@
 //   ModelFacts facts = facts_of(*model);
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -36,6 +38,12 @@ bool was_extended(const ModelFile& model);
 
 // What the model was trained with; of one that mrrope extended, what it was before.
 Result<RopeSpec> rope_spec(const ModelFile& model);
+
+// The same without a file: `bytes` are the text of a config.json or the first bytes of a GGUF, as many as hold its
+// header and its tensors of rotary factors, if it has some (Llama 3.1, Phi-3); all of a mapped file will do. They are
+// hostile until checked, and memory is bounded by how many there are. Of a config.json that mrrope extended, what it
+// says now. Errors: as above; unsupported, for the first of several shards: factors may lie in another.
+Result<RopeSpec> rope_spec(std::span<const std::byte> bytes);
 
 // For people. 0 and empty mean: the file does not say.
 struct ModelFacts {

@@ -164,24 +164,13 @@ Result<GgufModel> read_gguf(const std::string& path) {
 }
 
 Result<std::vector<float>> read_f32_tensor(const GgufModel& model, std::string_view name) {
-  constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 20;
   for (const GgufFile& shard : model.shards) {
     const GgufTensor* tensor = shard.find_tensor(name);
     if (tensor == nullptr) continue;
-    const std::string where = shard.path + ": " + formats::printable(name);
-    if (tensor->type != formats::kF32) return Error{ErrorCode::unsupported, "not an F32 tensor", where};
-    if (tensor->bytes > kMaxBytes) {
-      return Error{ErrorCode::unsupported, fmt::format("{} bytes; only small tensors are read", tensor->bytes), where};
-    }
-    const Result<base::File> file = base::File::open(shard.path, base::File::Access::read);
-    if (!file) return file.error();
-    std::vector<float> values(static_cast<std::size_t>(tensor->bytes / sizeof(float)));
-    if (const auto ok =
-            file->read_all_at(shard.data_offset + tensor->offset, std::as_writable_bytes(std::span(values)));
-        !ok) {
-      return ok.error();
-    }
-    return values;
+    return formats::f32_values(shard, *tensor, [&](std::uint64_t offset, std::span<std::byte> into) {
+      const Result<base::File> file = base::File::open(shard.path, base::File::Access::read);
+      return file ? file->read_at(offset, into) : Result<std::size_t>(file.error());
+    });
   }
   return Error{ErrorCode::invalid_argument, fmt::format("no tensor {}", formats::printable(name)), model.head().path};
 }

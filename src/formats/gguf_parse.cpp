@@ -162,8 +162,9 @@ void read_padding(Cursor& cursor, GgufFile& file) {
   if (padding.find_first_not_of('\0') != std::string::npos) file.padding = std::move(padding);
 }
 
-GgufFile parse(const ByteSource& source, std::uint64_t file_size, std::uint64_t budget) {
-  Cursor cursor(source, file_size, budget);
+// `readable`: how many bytes the source has; fewer than the file where it is the front of one in memory.
+GgufFile parse(const ByteSource& source, std::uint64_t readable, std::uint64_t file_size, std::uint64_t budget) {
+  Cursor cursor(source, readable, budget);
   GgufFile file;
   file.file_size = file_size;
   read_preamble(cursor, file);
@@ -203,6 +204,8 @@ auto guarded(F&& f) -> Result<decltype(f())> {
   }
 }
 
+}  // namespace
+
 ByteSource memory_source(std::span<const std::byte> bytes) {
   return [bytes](std::uint64_t offset, std::span<std::byte> into) -> Result<std::size_t> {
     if (offset >= bytes.size()) return std::size_t{0};
@@ -213,8 +216,6 @@ ByteSource memory_source(std::span<const std::byte> bytes) {
   };
 }
 
-}  // namespace
-
 Result<GgufFile> read_header(const std::string& path, std::uint64_t budget) {
   const Result<base::File> file = base::File::open(path, base::File::Access::read);
   if (!file) return file.error();
@@ -224,7 +225,7 @@ Result<GgufFile> read_header(const std::string& path, std::uint64_t budget) {
   const ByteSource source = [&file](std::uint64_t offset, std::span<std::byte> into) {
     return file->read_at(offset, into);
   };
-  Result<GgufFile> parsed = guarded([&] { return parse(source, *size, budget); });
+  Result<GgufFile> parsed = guarded([&] { return parse(source, *size, *size, budget); });
   if (parsed) {
     parsed->path = path;
     return parsed;
@@ -232,6 +233,23 @@ Result<GgufFile> read_header(const std::string& path, std::uint64_t budget) {
   Error error = parsed.error();
   if (error.where != path) error.where = error.where.empty() ? path : path + ": " + error.where;
   return error;
+}
+
+Result<std::vector<float>> f32_values(const GgufFile& file, const GgufTensor& tensor, const ByteSource& source) {
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 20;
+  const std::string where = (file.path.empty() ? "" : file.path + ": ") + printable(tensor.name);
+  if (tensor.type != kF32) return Error{ErrorCode::unsupported, "not an F32 tensor", where};
+  if (tensor.bytes > kMaxBytes) {
+    return Error{ErrorCode::unsupported, fmt::format("{} bytes; only small tensors are read", tensor.bytes), where};
+  }
+  std::vector<float> values(static_cast<std::size_t>(tensor.bytes / sizeof(float)));
+  const std::uint64_t start = file.data_offset + tensor.offset;
+  const Result<std::size_t> count = source(start, std::as_writable_bytes(std::span(values)));
+  if (!count) return count.error();
+  if (*count == tensor.bytes) return values;
+  return Error{ErrorCode::malformed,
+               fmt::format("its values are the bytes {} to {}, which are not there", start, start + tensor.bytes - 1),
+               where};
 }
 
 bool well_formed(const GgufValue& value) {
@@ -267,7 +285,9 @@ namespace mrrope {
 Result<GgufFile> read_gguf_file(const std::string& path) { return formats::read_header(path, kMaxGgufHeader); }
 
 Result<GgufFile> parse_gguf(std::span<const std::byte> bytes, std::uint64_t file_size) {
-  return formats::guarded([&] { return formats::parse(formats::memory_source(bytes), file_size, kMaxGgufHeader); });
+  const std::uint64_t readable = std::min<std::uint64_t>(bytes.size(), file_size);
+  return formats::guarded(
+      [&] { return formats::parse(formats::memory_source(bytes), readable, file_size, kMaxGgufHeader); });
 }
 
 const GgufValue* GgufFile::find(std::string_view key) const noexcept {

@@ -111,10 +111,10 @@ Yarn yarn_of(const std::string& name, KeyReader& keys) {
 }
 
 // `stored`: the size of the tensor; `pairs`: how many of them the full layers use.
-Result<std::optional<std::vector<float>>> factors_of(const GgufModel& model, std::string_view name, int stored,
-                                                     int pairs) {
+Result<std::optional<std::vector<float>>> factors_of(const GgufModel& model, const FactorReader& read,
+                                                     std::string_view name, int stored, int pairs) {
   if (model.find_tensor(name) == nullptr) return std::optional<std::vector<float>>();
-  Result<std::vector<float>> values = read_f32_tensor(model, name);
+  Result<std::vector<float>> values = read(model, name);
   if (!values) return values.error();
   if (values->size() != static_cast<std::size_t>(stored)) {
     return Error{ErrorCode::inconsistent,
@@ -144,7 +144,7 @@ std::string name_of(const GgufModel& model) {
   return name != nullptr ? printable(name->text().value_or(""), kShownName) : "";
 }
 
-Result<GgufRope> read_gguf_rope(const GgufModel& model) {
+Result<GgufRope> read_gguf_rope(const GgufModel& model, const FactorReader& read) {
   GgufRope rope;
   rope.architecture = model.architecture();
   if (rope.architecture.empty()) {
@@ -222,7 +222,7 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model) {
       {{kFreqs, &rope.freqs}, {kLong, &rope.long_factors}, {kShort, &rope.short_factors}}};
   for (const auto& [name, slot] : tensors) {
     Result<std::optional<std::vector<float>>> values =
-        factors_of(model, name, rope.stored_factors, rope.rotary_dim / 2);
+        factors_of(model, read, name, rope.stored_factors, rope.rotary_dim / 2);
     if (!values) return values.error();
     *slot = *std::move(values);
   }

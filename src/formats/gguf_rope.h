@@ -8,8 +8,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mrrope/gguf.h"
@@ -57,9 +59,12 @@ struct GgufRope {
 // general.name, fit for a terminal; empty: the file has none.
 std::string name_of(const GgufModel& model);
 
+// Reads a factor tensor: from the files of the model, or from wherever its bytes are.
+using FactorReader = std::function<Result<std::vector<float>>(const GgufModel& model, std::string_view name)>;
+
 // Errors: keys that llama.cpp would refuse (no context_length, a key of another type than it reads, a scaling it does
 // not know), values out of range.
-Result<GgufRope> read_gguf_rope(const GgufModel& model);
+Result<GgufRope> read_gguf_rope(const GgufModel& model, const FactorReader& read = read_f32_tensor);
 
 // The same with edits applied, without writing anything.
 GgufRope after(GgufRope rope, const GgufEdits& edits);
