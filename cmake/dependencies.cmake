@@ -56,7 +56,8 @@ if(MRROPE_BUILD_BENCH)
 endif()
 
 # A fetched project may have enabled C, in its folder only; targets of llama.cpp then ask for its features in ours.
+# Programs of tests/c_api are in C.
 get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-if("C" IN_LIST languages)
+if("C" IN_LIST languages OR MRROPE_BUILD_TESTS)
   enable_language(C)
 endif()

@@ -44,7 +44,7 @@ PRINTS = re.compile(r"\b(fmt::print|std::printf|std::fprintf|std::puts|std::abor
 def rooms_of(root):
     """From CMake: room -> (public headers, rooms it needs), in the order of the calls."""
     rooms = {}
-    for file in (root / "CMakeLists.txt", root / "cmake/servers.cmake", root / "cmake/llama.cmake"):
+    for file in (root / "CMakeLists.txt", root / "cmake/c_api.cmake", root / "cmake/servers.cmake", root / "cmake/llama.cmake"):
         for name, words in ROOM.findall(file.read_text(encoding="utf-8")):
             lists = {"HEADERS": [], "NEEDS": [], "USES": []}
             at = None
@@ -117,9 +117,8 @@ def problems_of_file(path, root, rooms, owner):
         for pattern, where in RESTRICTED.items():
             if re.fullmatch(pattern, header) and room not in where:
                 yield f"{place}: {header} may be used in {sorted(where) or 'no room'} only"
-        if is_portable(path, root, room) and style == "<" and not PORTABLE_HEADERS.fullmatch(header):
-            yield f"{place}: {room} is compiled on every system, and {header} is not one of PORTABLE_HEADERS; ask src/files"
-        if room == "include" and style == "<" and ("/" in header or header.endswith(".h")):
+        in_c = path.name == "c.h" and header in ("stddef.h", "stdint.h")
+        if room == "include" and style == "<" and ("/" in header or header.endswith(".h")) and not in_c:
             yield f"{place}: a public header shows the third-party header {header}"
         if style != '"':
             continue
