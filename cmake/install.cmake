@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # find_package(mrrope) and pkg-config mrrope: mrrope::core, for engines, and mrrope::mrrope, which has files and all that
 # builds on them. Both bring along what has to be linked with static ones: Highway's library, and zlib for the second.
+# find_package(mrrope COMPONENTS c) and pkg-config mrrope-c: mrrope::c, the shared library for C, which needs neither.
 include(CMakePackageConfigHelpers)
 
 # Rooms that run models or ask servers are not part of the package: it would bring llama.cpp and libcurl along.
@@ -12,6 +13,10 @@ if(TARGET mrrope)
   install(FILES include/mrrope/mrrope.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mrrope)
   set(mrrope_links "-lmrrope -lmrrope_core -lz")
   set(mrrope_finds_zlib "find_dependency(ZLIB)")
+  install(TARGETS mrrope_c EXPORT mrrope-c-targets)
+  install(EXPORT mrrope-c-targets NAMESPACE mrrope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
+  configure_file(cmake/mrrope-c.pc.in ${PROJECT_BINARY_DIR}/mrrope-c.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/mrrope-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 get_property(headers GLOBAL PROPERTY mrrope_installed_headers)
 install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mrrope)

@@ -5,8 +5,7 @@
  *   mrrope_spec *spec = NULL;
  *   mrrope_plan *plan = NULL;
  *   mrrope_group all;
- *   if (mrrope_spec_from_numbers(128, 10000.0, 4096, &spec) != MRROPE_OK ||             // Llama 2, or
- *       // mrrope_spec_from_model(bytes, size, &spec): a config.json or a GGUF in memory
+ *   if (mrrope_spec_from_numbers(128, 10000.0, 4096, &spec) != MRROPE_OK ||             // Llama 2; or _from_model
  *       mrrope_plan_make(spec, 65536, "mrrope-pro", 0, &plan) != MRROPE_OK ||           // 4K -> 64K
  *       mrrope_plan_group(plan, 0, &all) != MRROPE_OK) {
  *     fprintf(stderr, "%s\n", mrrope_last_error());
@@ -19,12 +18,15 @@
  * Holds for every function
  *   status      MRROPE_OK (0), or what kind of thing went wrong; mrrope_last_error() says it in a sentence
  *   arguments   anything may be NULL, NaN, negative or huge: it is refused. Pointers that are not NULL point to what
- * their sizes say; this is all that is trusted. Bytes and texts may come from anywhere results     are written on
- * success only; of a handle that could not be made, NULL ownership   a handle belongs to the caller until its _free;
- * what a handle shows lives as long as the handle. Arguments are copied threads     handles never change once made: any
- * number of threads may use one. No function waits, prints, ends the process, throws, or reads files, the environment
- * or the locale. The only state is the last error, one per thread numbers     the same arguments give the same tables,
- * byte for byte on one machine and within 1e-12 on any other
+ *               their sizes say; this is all that is trusted. Bytes and texts may come from anywhere
+ *   results     are written on success only; of a handle that could not be made, NULL
+ *   ownership   a handle belongs to the caller until its _free; what a handle shows lives as long as the handle.
+ *               Arguments are copied
+ *   threads     handles never change once made: any number of threads may use one. The only state is the last error,
+ *               one per thread
+ *   effects     none: nothing is printed, no file is read, no exception comes out; environment and locale do not matter
+ *   memory      that runs out is MRROPE_OUT_OF_MEMORY; in functions that read or write JSON the process may end
+ *   numbers     the same arguments give the same tables, byte for byte on one machine and within 1e-12 on any other
  *
  * docs/c-api.md: how to build, and what a change of this interface means. Methods and their spelling: `mrrope methods`.
  */
@@ -83,9 +85,10 @@ MRROPE_C_API int mrrope_spec_from_numbers(int32_t rotary_dim, double base, int64
  *
  *   config.json   its text, UTF-8, at most 16 MiB; no terminating zero is needed. Every dialect of rope_scaling and
  *                 rope_parameters is understood
- *   GGUF          its first bytes: the header (at most 128 MiB) and, if the model has tensors of rotary factors
- * (Llama 3.1, Phi-3), up to their end. All of a mapped file will do, and only the header and the factors are read. The
- * first of several shards is MRROPE_UNSUPPORTED, because factors may lie in another
+ *   GGUF          its first bytes: the header (at most 128 MiB) and, if the model has tensors of rotary factors (as
+ *                 Llama 3.1 and Phi-3 have), up to their end; too few are MRROPE_MALFORMED. All of a mapped file will
+ *                 do: only the header and the factors are read. The first of several shards is MRROPE_UNSUPPORTED,
+ *                 because factors may lie in another
  *
  * A scaling of the model's own (Llama 3.1) is part of the spec, and plans compose with it. */
 MRROPE_C_API int mrrope_spec_from_model(const void* bytes, size_t size, mrrope_spec** spec);
@@ -102,8 +105,7 @@ typedef struct mrrope_plan mrrope_plan;
 
 /* context_target  tokens, 1 ... 2^40, at most 2^20 times the trained length. Up to the trained length the factor is 1
  * method          a spelling such as "mrrope-pro", "yarn:beta_fast=16" or "none"; docs/theory.md has all
- * length          for methods with a table per length (dynamic-*, longrope), the length this table is for; 0: the
- * target
+ * length          of methods with a table per length (dynamic-*, longrope): the length in use; 0: the target
  *
  * Cost: some microseconds for 64 pairs. */
 MRROPE_C_API int mrrope_plan_make(const mrrope_spec* spec, int64_t context_target, const char* method, int64_t length,

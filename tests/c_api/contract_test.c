@@ -12,26 +12,26 @@
 
 static int failures = 0;
 
-#define CHECK(truth)                                          \
-  do {                                                        \
-    if (!(truth)) {                                           \
-      printf("%s:%d: %s\n", __FILE__, __LINE__, #truth);      \
-      printf("  last error: %s\n", mrrope_last_error());      \
-      ++failures;                                             \
-    }                                                         \
+#define CHECK(truth)                                     \
+  do {                                                   \
+    if (!(truth)) {                                      \
+      printf("%s:%d: %s\n", __FILE__, __LINE__, #truth); \
+      printf("  last error: %s\n", mrrope_last_error()); \
+      ++failures;                                        \
+    }                                                    \
   } while (0)
 
 /* Llama 2 from 4K to 64K. */
-static mrrope_plan *llama2(const char *method) {
-  mrrope_spec *spec = NULL;
-  mrrope_plan *plan = NULL;
+static mrrope_plan* llama2(const char* method) {
+  mrrope_spec* spec = NULL;
+  mrrope_plan* plan = NULL;
   CHECK(mrrope_spec_from_numbers(128, 10000, 4096, &spec) == MRROPE_OK);
   CHECK(mrrope_plan_make(spec, 65536, method, 0, &plan) == MRROPE_OK);
   mrrope_spec_free(spec);
   return plan;
 }
 
-static mrrope_vectors dense(void *data, size_t size, size_t heads, size_t head_dim) {
+static mrrope_vectors dense(void* data, size_t size, size_t heads, size_t head_dim) {
   mrrope_vectors vectors = {0};
   vectors.data = data;
   vectors.size = size;
@@ -41,11 +41,11 @@ static mrrope_vectors dense(void *data, size_t size, size_t heads, size_t head_d
 }
 
 /* The bytes in a block of exactly their size, so that AddressSanitizer sees a read beyond. */
-static int model_status(const void *bytes, size_t size) {
-  void *block = malloc(size == 0 ? 1 : size);
+static int model_status(const void* bytes, size_t size) {
+  void* block = malloc(size == 0 ? 1 : size);
   if (block == NULL) exit(2);
   if (size > 0) memcpy(block, bytes, size);
-  mrrope_spec *spec = NULL;
+  mrrope_spec* spec = NULL;
   const int status = mrrope_spec_from_model(block, size, &spec);
   CHECK((status == MRROPE_OK) == (spec != NULL));
   mrrope_spec_free(spec);
@@ -56,7 +56,7 @@ static int model_status(const void *bytes, size_t size) {
 /* ---- Refusals ---------------------------------------------------------------------------------------------------- */
 
 static void null_is_refused_everywhere(void) {
-  mrrope_spec *spec = NULL;
+  mrrope_spec* spec = NULL;
   mrrope_plan *plan = NULL, *good = llama2("yarn");
   mrrope_group group;
   size_t size = 7;
@@ -88,7 +88,7 @@ static void null_is_refused_everywhere(void) {
   CHECK(plan == NULL);
 
   mrrope_spec_free(spec);
-  spec = (mrrope_spec *)&group; /* a handle that cannot be made is NULL */
+  spec = (mrrope_spec*)&group; /* a handle that cannot be made is NULL */
   CHECK(mrrope_spec_from_model(NULL, 0, &spec) == MRROPE_INVALID_ARGUMENT && spec == NULL);
   CHECK(mrrope_spec_context_trained(NULL) == 0 && mrrope_plan_group_count(NULL) == 0);
   mrrope_spec_free(NULL);
@@ -100,7 +100,7 @@ static void numbers_outside_their_ranges_are_refused(void) {
   static const int32_t dims[] = {0, -2, 1, 127, 8194, INT32_MAX, INT32_MIN};
   static const double bases[] = {NAN, INFINITY, -INFINITY, 0, 1, -10000, 1e16};
   static const int64_t lengths[] = {0, -1, 6, INT64_MIN, INT64_MAX, (INT64_C(1) << 40) + 1};
-  mrrope_spec *spec;
+  mrrope_spec* spec;
   for (size_t i = 0; i < sizeof dims / sizeof *dims; ++i) {
     CHECK(mrrope_spec_from_numbers(dims[i], 10000, 4096, &spec) == MRROPE_INVALID_ARGUMENT && spec == NULL);
     CHECK(strstr(mrrope_last_error(), "groups[0].rotary_dim: expected an even number") != NULL);
@@ -113,7 +113,7 @@ static void numbers_outside_their_ranges_are_refused(void) {
   }
   CHECK(mrrope_spec_from_numbers(128, 10000, 4096, &spec) == MRROPE_OK);
   CHECK(mrrope_spec_context_trained(spec) == 4096);
-  mrrope_plan *plan;
+  mrrope_plan* plan;
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
     if (lengths[i] == 6) continue; /* shorter than trained: a factor of 1 */
     CHECK(mrrope_plan_make(spec, lengths[i], "yarn", 0, &plan) == MRROPE_INVALID_ARGUMENT && plan == NULL);
@@ -124,10 +124,11 @@ static void numbers_outside_their_ranges_are_refused(void) {
 }
 
 static void methods_that_do_not_exist_are_refused_with_a_word(void) {
-  static const char *const methods[] = {"",      "yran", "yarn:beta_fast=nan", "yarn:beta_fast=1e999", "custom:factors=1/2",
-                                        "+yarn", "yarn:", "\xff\xfe\x80",      "none:attention_scale=-1"};
-  mrrope_spec *spec = NULL;
-  mrrope_plan *plan;
+  static const char* const methods[] = {
+      "",      "yran",  "yarn:beta_fast=nan", "yarn:beta_fast=1e999",   "custom:factors=1/2",
+      "+yarn", "yarn:", "\xff\xfe\x80",       "none:attention_scale=-1"};
+  mrrope_spec* spec = NULL;
+  mrrope_plan* plan;
   CHECK(mrrope_spec_from_numbers(128, 10000, 4096, &spec) == MRROPE_OK);
   for (size_t i = 0; i < sizeof methods / sizeof *methods; ++i) {
     CHECK(mrrope_plan_make(spec, 65536, methods[i], 0, &plan) != MRROPE_OK && plan == NULL);
@@ -137,7 +138,7 @@ static void methods_that_do_not_exist_are_refused_with_a_word(void) {
   CHECK(strstr(mrrope_last_error(), "yarn") != NULL);
 
   /* A sentence of any length fits, cut between two characters */
-  char *longest = malloc(100001);
+  char* longest = malloc(100001);
   if (longest == NULL) exit(2);
   for (int i = 0; i < 100000; i += 2) memcpy(longest + i, "\xc3\xa4", 2);
   longest[100000] = '\0';
@@ -149,7 +150,7 @@ static void methods_that_do_not_exist_are_refused_with_a_word(void) {
 }
 
 static void a_call_that_succeeds_leaves_the_last_error_alone(void) {
-  mrrope_spec *spec = NULL;
+  mrrope_spec* spec = NULL;
   CHECK(mrrope_spec_from_numbers(1, 10000, 4096, &spec) == MRROPE_INVALID_ARGUMENT);
   char before[1024];
   strcpy(before, mrrope_last_error());
@@ -179,7 +180,7 @@ static void garbage_is_no_model(void) {
   lies[18] = 1;
   CHECK(model_status(lies, sizeof lies) == MRROPE_MALFORMED);
   /* Brackets to the end of memory */
-  char *deep = malloc(1 << 20);
+  char* deep = malloc(1 << 20);
   if (deep == NULL) exit(2);
   memset(deep, '[', 1 << 20);
   CHECK(model_status(deep, 1 << 20) != MRROPE_OK);
@@ -190,9 +191,10 @@ static void a_config_json_is_read_with_the_scaling_of_the_model(void) {
   static const char llama31[] =
       "{\"model_type\": \"llama\", \"hidden_size\": 4096, \"num_attention_heads\": 32, \"num_hidden_layers\": 32,"
       " \"max_position_embeddings\": 131072, \"rope_theta\": 500000.0, \"rope_scaling\": {\"rope_type\": \"llama3\","
-      " \"factor\": 8.0, \"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 8192}}";
-  mrrope_spec *spec = NULL;
-  mrrope_plan *plan = NULL;
+      " \"factor\": 8.0, \"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, \"original_max_position_embeddings\": "
+      "8192}}";
+  mrrope_spec* spec = NULL;
+  mrrope_plan* plan = NULL;
   mrrope_group group;
   CHECK(mrrope_spec_from_model(llama31, strlen(llama31), &spec) == MRROPE_OK);
   CHECK(mrrope_spec_context_trained(spec) == 131072);
@@ -205,15 +207,15 @@ static void a_config_json_is_read_with_the_scaling_of_the_model(void) {
   mrrope_spec_free(spec);
 }
 
-static void a_gguf_is_read_whole_or_by_its_first_bytes(const char *path) {
-  FILE *file = fopen(path, "rb");
+static void a_gguf_is_read_whole_or_by_its_first_bytes(const char* path) {
+  FILE* file = fopen(path, "rb");
   if (file == NULL || fseek(file, 0, SEEK_END) != 0) exit(2);
   const long size = ftell(file);
-  unsigned char *bytes = malloc((size_t)size);
+  unsigned char* bytes = malloc((size_t)size);
   rewind(file);
   if (bytes == NULL || fread(bytes, 1, (size_t)size, file) != (size_t)size) exit(2);
   fclose(file);
-  mrrope_spec *spec = NULL;
+  mrrope_spec* spec = NULL;
   CHECK(mrrope_spec_from_model(bytes, (size_t)size, &spec) == MRROPE_OK);
   CHECK(mrrope_spec_context_trained(spec) == 512);
   mrrope_spec_free(spec);
@@ -259,7 +261,7 @@ static void json_leads_to_the_same_plan_and_back(void) {
   for (size_t length = 0; length < size - 2; length += 97) {
     CHECK(mrrope_plan_from_json(text, length, &again) != MRROPE_OK && again == NULL);
   }
-  char *factors = strstr(text, "pair_factors");
+  char* factors = strstr(text, "pair_factors");
   factors[0] = 'q';
   CHECK(mrrope_plan_from_json(text, size, &again) != MRROPE_OK && again == NULL);
   free(text);
@@ -270,7 +272,7 @@ static void json_leads_to_the_same_plan_and_back(void) {
 
 static void vectors_are_turned_by_the_table(void) {
   enum { kTokens = 3, kHeads = 2, kDim = 160 }; /* 32 coordinates of a head are not rotated */
-  mrrope_plan *plan = llama2("mrrope-pro");
+  mrrope_plan* plan = llama2("mrrope-pro");
   static const int32_t positions[kTokens] = {0, 70000, -5};
   mrrope_group group;
   CHECK(mrrope_plan_group(plan, 0, &group) == MRROPE_OK);
@@ -288,7 +290,8 @@ static void vectors_are_turned_by_the_table(void) {
           const int y = layout == MRROPE_HALF_SPLIT ? x + 64 : x + 1;
           const double angle = positions[t] * group.inv_freq[i], old_x = (x % 7) / 8.0, old_y = (y % 7) / 8.0;
           /* docs/rotary.md: 4e-7 of a pair of length 1, times the scale; these are no longer than 1.1 */
-          const double error = 4e-7 * 1.1 * group.attention_scale + 1e-10; /* and the angle above, a product of doubles */
+          const double error =
+              4e-7 * 1.1 * group.attention_scale + 1e-10; /* and the angle above, a product of doubles */
           CHECK(fabs(memory[x] - group.attention_scale * (old_x * cos(angle) - old_y * sin(angle))) < error);
           CHECK(fabs(memory[y] - group.attention_scale * (old_x * sin(angle) + old_y * cos(angle))) < error);
         }
@@ -301,7 +304,7 @@ static void vectors_are_turned_by_the_table(void) {
 }
 
 static void sizes_that_do_not_fit_are_refused_and_nothing_is_touched(void) {
-  mrrope_plan *plan = llama2("mrrope-pro");
+  mrrope_plan* plan = llama2("mrrope-pro");
   static const int32_t positions[2] = {1, 2};
   float memory[4 * 128];
   for (int i = 0; i < 4 * 128; ++i) memory[i] = 1;
@@ -320,7 +323,7 @@ static void sizes_that_do_not_fit_are_refused_and_nothing_is_touched(void) {
   bad[9].type = 3;
   bad[10].type = -1;
   bad[11].layout = 2;
-  bad[12].data = (char *)memory + 1;
+  bad[12].data = (char*)memory + 1;
   bad[13].heads = SIZE_MAX / 128 + 2;
   for (int i = 0; i < 14; ++i) {
     CHECK(mrrope_rotate(plan, 0, positions, 2, &bad[i]) == MRROPE_INVALID_ARGUMENT);
@@ -343,7 +346,7 @@ static void sizes_that_do_not_fit_are_refused_and_nothing_is_touched(void) {
   mrrope_plan_free(plan);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 2) return 2;
   CHECK(mrrope_last_error()[0] == '\0');
   CHECK(strchr(mrrope_version(), '.') != NULL);

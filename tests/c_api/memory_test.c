@@ -13,56 +13,56 @@
 
 #include "mrrope/c.h"
 
-extern void *__libc_malloc(size_t size);
-extern void *__libc_realloc(void *block, size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void __libc_free(void *block);
+extern void* __libc_malloc(size_t size);
+extern void* __libc_realloc(void* block, size_t size);
+extern void* __libc_calloc(size_t count, size_t size);
+extern void __libc_free(void* block);
 
 static long until_failure = -1; /* negative: none fails */
 static long alive = 0;
 
 static int fails(void) { return until_failure >= 0 && until_failure-- == 0; }
 
-void *malloc(size_t size) {
-  void *block = fails() ? NULL : __libc_malloc(size);
+void* malloc(size_t size) {
+  void* block = fails() ? NULL : __libc_malloc(size);
   if (block != NULL) ++alive;
   return block;
 }
-void *calloc(size_t count, size_t size) {
-  void *block = fails() ? NULL : __libc_calloc(count, size);
+void* calloc(size_t count, size_t size) {
+  void* block = fails() ? NULL : __libc_calloc(count, size);
   if (block != NULL) ++alive;
   return block;
 }
-void *realloc(void *block, size_t size) {
+void* realloc(void* block, size_t size) {
   if (fails()) return NULL;
-  void *moved = __libc_realloc(block, size);
+  void* moved = __libc_realloc(block, size);
   if (block == NULL && moved != NULL) ++alive;
   return moved;
 }
-void free(void *block) {
+void free(void* block) {
   if (block != NULL) --alive;
   __libc_free(block);
 }
 
-static unsigned char *gguf;
+static unsigned char* gguf;
 static size_t gguf_size;
-static mrrope_spec *spec;
-static mrrope_plan *plan;
+static mrrope_spec* spec;
+static mrrope_plan* plan;
 
 static int from_numbers(void) {
-  mrrope_spec *made = NULL;
+  mrrope_spec* made = NULL;
   const int status = mrrope_spec_from_numbers(128, 10000, 4096, &made);
   mrrope_spec_free(made);
   return status;
 }
 static int from_gguf(void) {
-  mrrope_spec *made = NULL;
+  mrrope_spec* made = NULL;
   const int status = mrrope_spec_from_model(gguf, gguf_size, &made);
   mrrope_spec_free(made);
   return status;
 }
 static int make(void) {
-  mrrope_plan *made = NULL;
+  mrrope_plan* made = NULL;
   const int status = mrrope_plan_make(spec, 65536, "yarn:beta_fast=16+resonance", 0, &made);
   mrrope_plan_free(made);
   return status;
@@ -74,8 +74,9 @@ static int rotate(void) {
   return mrrope_rotate(plan, 0, &position, 1, &vectors);
 }
 
-/* How many allocations the call makes, each of which has failed once; -1: one of them was not reported, or lost memory. */
-static long survives(const char *name, int (*call)(void)) {
+/* How many allocations the call makes, each of which has failed once; -1: one of them was not reported, or lost memory.
+ */
+static long survives(const char* name, int (*call)(void)) {
   if (call() != MRROPE_OK) return -1; /* what is allocated once, is now */
   for (long n = 0;; ++n) {
     const long before = alive;
@@ -95,14 +96,15 @@ static long survives(const char *name, int (*call)(void)) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const struct {
-    const char *name;
+    const char* name;
     int (*call)(void);
     long least; /* allocations, so that the test is known to bite */
-  } calls[] = {{"from_numbers", from_numbers, 2}, {"from_gguf", from_gguf, 20}, {"make", make, 10}, {"rotate", rotate, 0}};
+  } calls[] = {
+      {"from_numbers", from_numbers, 2}, {"from_gguf", from_gguf, 20}, {"make", make, 10}, {"rotate", rotate, 0}};
   setvbuf(stdout, NULL, _IONBF, 0); /* no buffer of its own */
-  FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
+  FILE* file = argc == 2 ? fopen(argv[1], "rb") : NULL;
   if (file == NULL) return 2;
   gguf = malloc(gguf_size = 1 << 20);
   if (gguf == NULL) return 2;
