@@ -39,8 +39,8 @@ void use(const mrrope_plan* plan) {
     require(std::isfinite(group.attention_scale) && group.attention_scale > 0);
     const std::array<std::int32_t, 2> positions = {1 << 20, -3};
     std::vector<float> vectors(2 * 2 * group.pairs, 1.0F);
-    const mrrope_vectors dense = {vectors.data(), vectors.size() * sizeof(float), MRROPE_F32, MRROPE_HALF_SPLIT, 1,
-                                  2 * group.pairs, 0, 0};
+    const mrrope_vectors dense = {
+        vectors.data(), vectors.size() * sizeof(float), MRROPE_F32, MRROPE_HALF_SPLIT, 1, 2 * group.pairs, 0, 0};
     require(mrrope_rotate(plan, g, positions.data(), positions.size(), &dense) == MRROPE_OK);
   }
   const std::string text = json_of(plan);
