@@ -22,6 +22,7 @@ int status_of(ErrorCode code) noexcept {
     case ErrorCode::inconsistent: return MRROPE_INCONSISTENT;
     case ErrorCode::unsupported: return MRROPE_UNSUPPORTED;
     case ErrorCode::io: return MRROPE_OUT_OF_MEMORY;  // no file is read here: the system refused memory to a reader
+    case ErrorCode::too_long:
     case ErrorCode::cancelled: break;
   }
   return MRROPE_INTERNAL;

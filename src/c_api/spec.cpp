@@ -18,7 +18,7 @@ int mrrope_spec_from_numbers(int32_t rotary_dim, double base, int64_t context_tr
     if (spec == nullptr) return fail(MRROPE_INVALID_ARGUMENT, "spec: NULL");
     *spec = nullptr;
     RopeSpec value{.context_trained = context_trained, .groups = {{.rotary_dim = rotary_dim, .base = base}}};
-    if (const std::optional<Error> error = check_spec(value)) return fail(*error);
+    if (const auto ok = check_spec(value); !ok) return fail(ok.error());
     *spec = new mrrope_spec{std::move(value)};
     return int{MRROPE_OK};
   });

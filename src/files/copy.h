@@ -34,7 +34,7 @@ class Progress {
 // Clones (FICLONERANGE) what lies on whole blocks, if both offsets are equally far from one and the file system can;
 // lets the kernel copy the rest (copy_file_range); reads and writes where it cannot.
 // Errors: the source ends early; the caller stopped it; no space.
-std::optional<Error> copy_range(const File& from, std::uint64_t from_offset, std::uint64_t length, File& to,
-                                std::uint64_t to_offset, Progress& progress);
+Result<void> copy_range(const File& from, std::uint64_t from_offset, std::uint64_t length, File& to,
+                        std::uint64_t to_offset, Progress& progress);
 
 }  // namespace mrrope::base

@@ -22,10 +22,10 @@ File& File::operator=(File&& other) noexcept {
   return *this;
 }
 
-std::optional<Error> File::read_all_at(std::uint64_t offset, std::span<std::byte> into) const {
+Result<void> File::read_all_at(std::uint64_t offset, std::span<std::byte> into) const {
   const Result<std::size_t> count = read_at(offset, into);
   if (!count) return count.error();
-  if (*count == into.size()) return std::nullopt;
+  if (*count == into.size()) return {};
   return Error{ErrorCode::io, "the file ended at byte " + std::to_string(offset + *count) + " while it was being read",
                path_};
 }
@@ -52,14 +52,14 @@ Result<std::string> read_file(const std::string& path, std::uint64_t most) {
   if (!size) return size.error();
   if (*size > most) return Error{ErrorCode::malformed, "too large", path};
   std::string text(static_cast<std::size_t>(*size), '\0');
-  if (auto error = file->read_all_at(0, bytes_of(text))) return *error;
+  if (const auto ok = file->read_all_at(0, bytes_of(text)); !ok) return ok.error();
   return text;
 }
 
-std::optional<Error> write_file(const std::string& path, std::string_view text, bool overwrite) {
+Result<void> write_file(const std::string& path, std::string_view text, bool overwrite) {
   Result<PendingFile> pending = PendingFile::create(path, overwrite);
   if (!pending) return pending.error();
-  if (auto error = pending->file().write_at(0, bytes_of(text))) return error;
+  if (const auto ok = pending->file().write_at(0, bytes_of(text)); !ok) return ok.error();
   return pending->commit();
 }
 

@@ -16,17 +16,17 @@ namespace mrrope::base {
 
 // An Error if another process is changing the file. Held until the file is closed. A file system without locks has
 // nobody who holds one.
-std::optional<Error> lock_for_change(const File& file);
+Result<void> lock_for_change(const File& file);
 // The same of a folder, held until the result is closed: between the two steps of a change, a second process once took
 // the original for one that nobody needs.
 Result<File> lock_folder(const std::string& folder);
 
 // An Error if somebody holds lock_for_change() of this file.
-std::optional<Error> check_nobody_changes(const File& file);
+Result<void> check_nobody_changes(const File& file);
 
 // Inserts `bytes` at the front, or takes them out if negative: multiples of File::block_size(). Not synced.
 // Errors: unsupported, where the file system cannot.
-std::optional<Error> shift_front(File& file, std::int64_t bytes);
+Result<void> shift_front(File& file, std::int64_t bytes);
 
 // A second name of the file, or of the symbolic link, itself. False: the system or the file system cannot, or the name
 // is taken.

@@ -14,10 +14,10 @@ Result<void> Effects::step() {
   return Error{ErrorCode::io, "interrupted", file_.path()};
 }
 
-std::optional<Error> Effects::shift(std::int64_t bytes) {
-  if (bytes == 0) return std::nullopt;
-  if (auto error = step()) return error;
-  if (auto error = base::shift_front(file_, bytes)) return error;
+Result<void> Effects::shift(std::int64_t bytes) {
+  if (bytes == 0) return {};
+  if (const auto ok = step(); !ok) return ok.error();
+  if (const auto ok = base::shift_front(file_, bytes); !ok) return ok.error();
   return sync();
 }
 

@@ -103,7 +103,7 @@ Result<void> check_names(const base::File& file, bool force) {
 }
 
 // Others who read the file, or who may: `force` says that there are none, or that they are meant.
-std::optional<Error> check_readers(const base::File& file, bool force) {
+Result<void> check_readers(const base::File& file, bool force) {
   const base::Use use = base::use_elsewhere(file);
   if (use == base::Use::open) {
     return Error{ErrorCode::io, "the file is open in another program, which must be ended before the file is changed",

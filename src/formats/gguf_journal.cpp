@@ -141,7 +141,8 @@ Result<Journal> Journal::create(const std::string& path, const JournalHead& head
   std::uint64_t end = front.size();
   base::Progress uncounted({}, 0);
   for (const Region& region : regions) {
-    if (auto error = base::copy_range(file, region.offset, region.length, out, end, uncounted)) return *error;
+    if (const auto ok = base::copy_range(file, region.offset, region.length, out, end, uncounted); !ok)
+      return ok.error();
     end += region.length;
   }
   for (const Write& write : writes) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "files/file.h"
 #include "formats/gguf_cursor.h"
 #include "mrrope/gguf.h"
 

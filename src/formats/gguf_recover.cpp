@@ -42,11 +42,11 @@ Result<void> undo(Effects& effects, Journal& journal, State state) {
 
 }  // namespace
 
-std::optional<Error> lock(const base::File& file) { return base::lock_for_change(file); }
+Result<void> lock(const base::File& file) { return base::lock_for_change(file); }
 
 Result<void> check_settled(const std::string& path) {
   const Result<base::File> file = base::File::open(path, base::File::Access::read);
-  return file ? base::check_nobody_changes(*file) : std::nullopt;
+  return file ? base::check_nobody_changes(*file) : Result<void>();
 }
 
 Result<void> undo_and_remove(Effects& effects, Journal& journal, const base::File& file) {

@@ -89,13 +89,12 @@ Result<void> check_still(const Source& source) {
 }
 
 // One shard: its new header, the data that stays, the new tensors.
-std::optional<Error> write_shard(const base::File& source, const GgufFile& old, const Edited& now,
-                                 std::span<const GgufEdits::NewTensor> tensors, base::File& out,
-                                 base::Progress& progress) {
+Result<void> write_shard(const base::File& source, const GgufFile& old, const Edited& now,
+                         std::span<const GgufEdits::NewTensor> tensors, base::File& out, base::Progress& progress) {
   const std::string header = encode_gguf_header(now.file);
-  if (auto error = out.write_at(0, base::bytes_of(header))) return error;
-  if (auto error = base::copy_range(source, old.data_offset, now.kept, out, now.file.data_offset, progress))
-    return error;
+  if (const auto ok = out.write_at(0, base::bytes_of(header)); !ok) return ok.error();
+  if (const auto ok = base::copy_range(source, old.data_offset, now.kept, out, now.file.data_offset, progress); !ok)
+    return ok.error();
   return write_values(out, now.file, tensors);
 }
 

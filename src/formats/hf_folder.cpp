@@ -66,7 +66,7 @@ Result<void> write_second(const std::string& folder, const std::string& path, st
 
 // The config itself under a second name, not a copy of its text: whatever it is, its way back is a rename. Where there
 // are no hard links it is made anew.
-std::optional<Error> keep_original(const Paths& paths, const base::FileStatus& status, std::string_view text) {
+Result<void> keep_original(const Paths& paths, const base::FileStatus& status, std::string_view text) {
   if (base::add_name(paths.config, paths.original)) return base::sync_folder_of(paths.original);
   std::error_code failed;
   if (!fs::is_symlink(paths.config, failed)) return write_like(status, true, paths.original, text, false);

@@ -118,7 +118,7 @@ Result<std::size_t> File::read_at(std::uint64_t offset, std::span<std::byte> int
   return done;
 }
 
-std::optional<Error> File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+Result<void> File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   if (!representable(offset, bytes.size())) return too_far(path_);
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -127,45 +127,45 @@ std::optional<Error> File::write_at(std::uint64_t offset, std::span<const std::b
     if (count < 0) return os_error("write", path_, errno);
     done += static_cast<std::size_t>(count);
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> File::resize(std::uint64_t size) {
+Result<void> File::resize(std::uint64_t size) {
   if (!representable(size, 0)) return too_far(path_);
   if (!calls::resize(descriptor_, size)) return os_error("change the size", path_, errno);
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> File::sync() {
+Result<void> File::sync() {
   if (!calls::sync(descriptor_)) return os_error("sync to disk", path_, errno);
-  return std::nullopt;
+  return {};
 }
 
 // ---- Names ---------------------------------------------------------------------------------------------------------
 
-std::optional<Error> sync_folder_of(const std::string&) { return std::nullopt; }
+Result<void> sync_folder_of(const std::string&) { return {}; }
 
-std::optional<Error> remove_file(const std::string& path) {
+Result<void> remove_file(const std::string& path) {
   std::error_code failed;
   fs::remove(path, failed);
   if (failed) return failed_to("remove", path, failed);
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> check_free(const std::string& target, bool overwrite) {
+Result<void> check_free(const std::string& target, bool overwrite) {
   if (!overwrite && is_taken(target)) return exists(target);
   std::error_code unseen;
   const fs::file_status status = fs::status(target, unseen);
   if (overwrite && fs::exists(status) && !fs::is_regular_file(status)) {
     return Error{ErrorCode::io, "not a regular file", target};
   }
-  return std::nullopt;
+  return {};
 }
 
 // ---- PendingFile ---------------------------------------------------------------------------------------------------
 
 Result<PendingFile> PendingFile::create(const std::string& target, bool overwrite) {
-  if (auto error = check_free(target, overwrite)) return *std::move(error);
+  if (const auto ok = check_free(target, overwrite); !ok) return ok.error();
   for (int tries = 10;; --tries) {
     std::string temporary = temporary_name(target);
     const int descriptor = calls::open(temporary, true, true);
@@ -188,7 +188,7 @@ PendingFile::~PendingFile() {
   fs::remove(temporary_, ignored);
 }
 
-std::optional<Error> PendingFile::settle_mode() {
+Result<void> PendingFile::settle_mode() {
   const Result<FileStatus> own = file_.status();
   if (!own) return own.error();
   if (like_ && (like_->owner != own->owner || like_->group != own->group)) {
@@ -197,26 +197,26 @@ std::optional<Error> PendingFile::settle_mode() {
   }
   std::error_code ignored;
   fs::permissions(temporary_, static_cast<fs::perms>(mode_), ignored);
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> PendingFile::commit() {
-  if (auto error = settle_mode()) return error;
-  if (auto error = file_.sync()) return error;
+Result<void> PendingFile::commit() {
+  if (const auto ok = settle_mode(); !ok) return ok.error();
+  if (const auto ok = file_.sync(); !ok) return ok.error();
   file_ = File(-1, target_);  // Windows renames no open files
   std::error_code failed;
   if (overwrite_) {
     fs::rename(temporary_, target_, failed);
     if (failed) return failed_to("name the finished file", target_, failed);
     temporary_.clear();
-    return std::nullopt;
+    return {};
   }
   // A second name is refused where the name is taken, as a rename is not
   fs::create_hard_link(temporary_, target_, failed);
   if (failed && is_taken(target_)) return exists(target_);
   if (failed) return failed_to("name the finished file", target_, failed);
   fs::remove(std::exchange(temporary_, {}), failed);
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace mrrope::base

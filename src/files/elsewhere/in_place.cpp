@@ -11,13 +11,13 @@ Error needs_linux(const std::string& path) {
 
 }  // namespace
 
-std::optional<Error> lock_for_change(const File& file) { return needs_linux(file.path()); }
+Result<void> lock_for_change(const File& file) { return needs_linux(file.path()); }
 
 Result<File> lock_folder(const std::string& folder) { return needs_linux(folder); }
 
-std::optional<Error> check_nobody_changes(const File&) { return std::nullopt; }
+Result<void> check_nobody_changes(const File&) { return {}; }
 
-std::optional<Error> shift_front(File& file, std::int64_t) { return needs_linux(file.path()); }
+Result<void> shift_front(File& file, std::int64_t) { return needs_linux(file.path()); }
 
 bool add_name(const std::string&, const std::string&) { return false; }
 

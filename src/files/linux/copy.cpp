@@ -35,7 +35,7 @@ struct Range {
   }
 };
 
-std::optional<Error> read_and_write(const File& from, File& to, Range range, Progress& progress) {
+Result<void> read_and_write(const File& from, File& to, Range range, Progress& progress) {
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBuffer, range.length)));
   while (range.length > 0) {
     const std::span<std::byte> part(buffer.data(),
@@ -49,7 +49,7 @@ std::optional<Error> read_and_write(const File& from, File& to, Range range, Pro
 }
 
 // A full disk is known before it is full. Best effort: others may fill it meanwhile, and quotas are not asked.
-std::optional<Error> check_space(const File& to, std::uint64_t needed) {
+Result<void> check_space(const File& to, std::uint64_t needed) {
   struct statvfs status {};
   if (::fstatvfs(to.descriptor(), &status) != 0) return {};
   const std::uint64_t available = static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
@@ -60,8 +60,8 @@ std::optional<Error> check_space(const File& to, std::uint64_t needed) {
       to.path()};
 }
 
-std::optional<Error> copy_in_kernel(const File& from, File& to, Range range, Progress& progress) {
-  if (auto error = check_space(to, range.length)) return error;
+Result<void> copy_in_kernel(const File& from, File& to, Range range, Progress& progress) {
+  if (const auto ok = check_space(to, range.length); !ok) return ok.error();
   while (range.length > 0) {
     auto in = static_cast<off_t>(range.from);
     auto out = static_cast<off_t>(range.to);
@@ -89,8 +89,8 @@ bool clone(const File& from, File& to, Range range) {
 
 }  // namespace
 
-std::optional<Error> copy_range(const File& from, std::uint64_t from_offset, std::uint64_t length, File& to,
-                                std::uint64_t to_offset, Progress& progress) {
+Result<void> copy_range(const File& from, std::uint64_t from_offset, std::uint64_t length, File& to,
+                        std::uint64_t to_offset, Progress& progress) {
   const Result<std::uint64_t> block = to.block_size();
   if (!block) return block.error();
   const Result<std::uint64_t> size = from.size();

@@ -145,7 +145,7 @@ Result<std::size_t> File::read_at(std::uint64_t offset, std::span<std::byte> int
   return done;
 }
 
-std::optional<Error> File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+Result<void> File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   if (!representable(offset, bytes.size())) return too_far(path_);
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -223,7 +223,7 @@ PendingFile::~PendingFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-std::optional<Error> PendingFile::settle_mode() {
+Result<void> PendingFile::settle_mode() {
   if (like_ && ::fchown(file_.descriptor(), like_->owner, like_->group) != 0) {
     if (strict_) return os_error("keep the owner and group of the file", target_, errno);
     if (::fchown(file_.descriptor(), static_cast<uid_t>(-1), like_->group) != 0) mode_ &= ~std::uint32_t{0070};

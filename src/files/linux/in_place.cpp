@@ -13,8 +13,8 @@ namespace mrrope::base {
 
 namespace {
 
-std::optional<Error> lock_as(int kind, const File& file, const char* message) {
-  if (::flock(file.descriptor(), kind | LOCK_NB) == 0 || errno != EWOULDBLOCK) return std::nullopt;
+Result<void> lock_as(int kind, const File& file, const char* message) {
+  if (::flock(file.descriptor(), kind | LOCK_NB) == 0 || errno != EWOULDBLOCK) return {};
   return Error{ErrorCode::io, message, file.path()};
 }
 
@@ -22,20 +22,20 @@ constexpr const char* kFileIsChanged = "another process is changing this file";
 
 }  // namespace
 
-std::optional<Error> lock_for_change(const File& file) { return lock_as(LOCK_EX, file, kFileIsChanged); }
+Result<void> lock_for_change(const File& file) { return lock_as(LOCK_EX, file, kFileIsChanged); }
 
-std::optional<Error> check_nobody_changes(const File& file) { return lock_as(LOCK_SH, file, kFileIsChanged); }
+Result<void> check_nobody_changes(const File& file) { return lock_as(LOCK_SH, file, kFileIsChanged); }
 
 Result<File> lock_folder(const std::string& folder) {
   File held(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder);
   if (held.descriptor() < 0) return os_error("open the folder", folder, errno);
-  if (auto error = lock_as(LOCK_EX, held, "another process is changing this folder")) return *std::move(error);
+  if (const auto ok = lock_as(LOCK_EX, held, "another process is changing this folder"); !ok) return ok.error();
   return held;
 }
 
-std::optional<Error> shift_front(File& file, std::int64_t bytes) {
+Result<void> shift_front(File& file, std::int64_t bytes) {
   const int mode = bytes > 0 ? FALLOC_FL_INSERT_RANGE : FALLOC_FL_COLLAPSE_RANGE;
-  if (::fallocate(file.descriptor(), mode, 0, static_cast<off_t>(bytes > 0 ? bytes : -bytes)) == 0) return std::nullopt;
+  if (::fallocate(file.descriptor(), mode, 0, static_cast<off_t>(bytes > 0 ? bytes : -bytes)) == 0) return {};
   if (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS) {
     return Error{
         ErrorCode::unsupported,
