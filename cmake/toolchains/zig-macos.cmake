@@ -9,6 +9,7 @@ set(CMAKE_C_COMPILER ${mrrope_zig} -m ziglang cc -target aarch64-macos)
 set(CMAKE_CXX_COMPILER ${mrrope_zig} -m ziglang c++ -target aarch64-macos)
 set(CMAKE_CXX_COMPILER_LAUNCHER "")  # zig has a cache of its own, and ccache does not understand the call
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)  # to link one program, zig would first compile all of libc++
+set(CMAKE_INSTALL_NAME_TOOL install_name_tool)  # CMake wants one; nothing is installed
 # GNU ar makes archives that nothing links with objects of macOS
 foreach(language C CXX)
   set(CMAKE_${language}_ARCHIVE_CREATE "${mrrope_zig} -m ziglang ar qc <TARGET> <OBJECTS>")
