@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # libmrrope_c.so: mrrope/c.h and the rooms behind it in one library that shows nothing else (docs/c-api.md). Highway's
 # library and that of C++ are the system's. The name differs from libmrrope.a, because -lmrrope would take a .so first.
-mrrope_room(c_api HEADERS c.h NEEDS formats rotary plan theory base)
+mrrope_room(c_api HEADERS c.h NEEDS formats files rotary plan theory base)
 set_target_properties(mrrope_c_api PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 
 # An archive, so that the linker takes what is used and leaves the rest.
 add_library(mrrope_c_rooms STATIC $<TARGET_OBJECTS:mrrope_base> $<TARGET_OBJECTS:mrrope_theory>
                                   $<TARGET_OBJECTS:mrrope_plan> $<TARGET_OBJECTS:mrrope_rotary>
-                                  $<TARGET_OBJECTS:mrrope_formats>)
+                                  $<TARGET_OBJECTS:mrrope_files> $<TARGET_OBJECTS:mrrope_formats>)
 target_link_libraries(mrrope_c_rooms INTERFACE hwy::hwy)
 
 file(STRINGS include/mrrope/c.h abi_line REGEX "define MRROPE_C_ABI ")

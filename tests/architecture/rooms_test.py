@@ -117,6 +117,8 @@ def problems_of_file(path, root, rooms, owner):
         for pattern, where in RESTRICTED.items():
             if re.fullmatch(pattern, header) and room not in where:
                 yield f"{place}: {header} may be used in {sorted(where) or 'no room'} only"
+        if is_portable(path, root, room) and style == "<" and not PORTABLE_HEADERS.fullmatch(header):
+            yield f"{place}: {room} is compiled on every system, and {header} is not one of PORTABLE_HEADERS; ask src/files"
         in_c = path.name == "c.h" and header in ("stddef.h", "stdint.h")
         if room == "include" and style == "<" and ("/" in header or header.endswith(".h")) and not in_c:
             yield f"{place}: a public header shows the third-party header {header}"

@@ -45,7 +45,7 @@ TEST(Decode, RefusesWhatDoesNotFit) {
   ASSERT_TRUE(context.decode(random_tokens(model, 250)));
   const auto full = context.decode(random_tokens(model, 7));
   ASSERT_FALSE(full);
-  EXPECT_EQ(full.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(full.error().code, ErrorCode::too_long);
   const std::vector<Token> strange = {0, model.n_vocab()};
   const auto token = context.decode(strange);
   ASSERT_FALSE(token);

@@ -81,29 +81,29 @@ TEST_F(Quiet, WhatLlamaCppRefusesCarriesItsReason) {
   EXPECT_NE(refused.error().message.find("wrong number of tensors"), std::string::npos) << refused.error().message;
 }
 
-TEST_F(Quiet, OptionsOutOfRangeNameTheirFlag) {
+TEST_F(Quiet, OptionsOutOfRangeNameTheirOption) {
   MRROPE_NEED_TINY_MODELS();
   const auto load_error = [](const LlamaModelOptions& options) {
     const Result<LlamaModel> model = LlamaModel::load(tiny("llama"), options);
-    return model ? std::string() : model.error().where;
+    return model ? std::string() : model.error().option;
   };
-  EXPECT_EQ(load_error({.split_mode = "diagonal"}), "--split-mode");
-  EXPECT_EQ(load_error({.load_mode = "slow"}), "--load-mode");
+  EXPECT_EQ(load_error({.split_mode = "diagonal"}), "split_mode");
+  EXPECT_EQ(load_error({.load_mode = "slow"}), "load_mode");
   EXPECT_EQ(load_error({.load_mode = "none", .check_tensors = true, .repack = false}), "");
 
   const LlamaModel model = load(tiny("llama"));
   const auto context_error = [&](const ContextOptions& options) {
     const Result<LlamaContext> context = LlamaContext::create(model, options);
-    return context ? std::string() : context.error().where;
+    return context ? std::string() : context.error().option;
   };
-  EXPECT_EQ(context_error({.ctx_size = -1}), "--ctx-size");
-  EXPECT_EQ(context_error({.ctx_size = std::int64_t{1} << 40}), "--ctx-size");
-  EXPECT_EQ(context_error({.ctx_size = 256, .ubatch_size = 0}), "--ubatch-size");
-  EXPECT_EQ(context_error({.ctx_size = 256, .threads = -1}), "--threads");
-  EXPECT_EQ(context_error({.ctx_size = 256, .threads_batch = 100'000}), "--threads-batch");
-  EXPECT_EQ(context_error({.ctx_size = 256, .flash_attn = "maybe"}), "--flash-attn");
-  EXPECT_EQ(context_error({.ctx_size = 256, .cache_type_k = "f8"}), "--cache-type-k");
-  EXPECT_EQ(context_error({.ctx_size = 256, .cache_type_v = "q4_K"}), "--cache-type-v");
+  EXPECT_EQ(context_error({.ctx_size = -1}), "ctx_size");
+  EXPECT_EQ(context_error({.ctx_size = std::int64_t{1} << 40}), "ctx_size");
+  EXPECT_EQ(context_error({.ctx_size = 256, .ubatch_size = 0}), "ubatch_size");
+  EXPECT_EQ(context_error({.ctx_size = 256, .threads = -1}), "threads");
+  EXPECT_EQ(context_error({.ctx_size = 256, .threads_batch = 100'000}), "threads_batch");
+  EXPECT_EQ(context_error({.ctx_size = 256, .flash_attn = "maybe"}), "flash_attn");
+  EXPECT_EQ(context_error({.ctx_size = 256, .cache_type_k = "f8"}), "cache_type_k");
+  EXPECT_EQ(context_error({.ctx_size = 256, .cache_type_v = "q4_K"}), "cache_type_v");
   EXPECT_EQ(context_error({.ctx_size = 256, .flash_attn = "on", .cache_type_k = "q8_0", .cache_type_v = "q8_0"}), "");
 
   const Result<LlamaContext> quantised = LlamaContext::create(

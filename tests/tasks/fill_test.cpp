@@ -94,7 +94,7 @@ TEST(TasksFill, ALengthThatIsTooSmallIsAnErrorThatSaysWhatIsNeeded) {
     for (const std::int64_t length : {1, 16, 64, 100}) {
       const Result<Sample> sample = make_sample(task, made_texts(), {.length = length}, count_bytes);
       ASSERT_FALSE(sample) << task.name;
-      EXPECT_EQ(sample.error().code, ErrorCode::unsupported);
+      EXPECT_EQ(sample.error().code, ErrorCode::too_long);
       EXPECT_EQ(sample.error().option, "lengths");
       EXPECT_NE(sample.error().message.find(std::to_string(length)), std::string::npos) << sample.error().message;
     }
