@@ -31,6 +31,13 @@ endblock()
 if(NOT TARGET hwy::hwy)  # the name of an installed one
   add_library(hwy::hwy ALIAS hwy)
 endif()
+# Warnings of fetched headers are not ours; those of installed ones are silent already.
+foreach(fetched nlohmann_json hwy)
+  if(TARGET ${fetched})
+    set_target_properties(${fetched} PROPERTIES INTERFACE_SYSTEM_INCLUDE_DIRECTORIES
+                                                $<TARGET_PROPERTY:${fetched},INTERFACE_INCLUDE_DIRECTORIES>)
+  endif()
+endforeach()
 # xxHash is used as a header; its package has no CMake configuration everywhere.
 find_path(MRROPE_XXHASH_DIR xxhash.h REQUIRED)
 add_library(mrrope_xxhash INTERFACE)

@@ -8,7 +8,6 @@ execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/../../tools/engine_env zig OUT
 set(CMAKE_C_COMPILER ${mrrope_zig} -m ziglang cc -target aarch64-macos)
 set(CMAKE_CXX_COMPILER ${mrrope_zig} -m ziglang c++ -target aarch64-macos)
 set(CMAKE_CXX_COMPILER_LAUNCHER "")  # zig has a cache of its own, and ccache does not understand the call
-set(CMAKE_CXX_FLAGS_INIT -Wno-deprecated-literal-operator)  # nlohmann-json 3.11 writes them as C++20 did
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)  # to link one program, zig would first compile all of libc++
 set(CMAKE_INSTALL_NAME_TOOL install_name_tool)  # CMake wants one; nothing is installed
 # GNU ar makes archives that nothing links with objects of macOS
