@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "formats/gguf_bytes.h"
+#include "formats/gguf_edit.h"
 #include "formats/gguf_keys.h"
 #include "mrrope/catalogue.h"
 #include "mrrope/plan.h"
@@ -229,40 +230,17 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model, const FactorReader& read
   return rope;
 }
 
-GgufRope after(GgufRope rope, const GgufEdits& edits) {
-  if (edits.architecture) rope.architecture = *edits.architecture;
-  const std::string prefix = rope.architecture + ".";
-  for (const GgufEdits::Change& change : edits.changes) {
-    const auto number = [&](double fallback) {
-      return change.value ? change.value->number().value_or(fallback) : fallback;
-    };
-    if (change.key == prefix + "context_length") rope.context_length = static_cast<std::int64_t>(number(0));
-    if (change.key == prefix + "rope.scaling.original_context_length") {
-      rope.context_original = static_cast<std::int64_t>(number(static_cast<double>(rope.context_length)));
+Result<GgufRope> read_gguf_rope(const GgufModel& model, const GgufEdits& edits) {
+  Result<Edited> now = apply_edits(model.head(), edits);
+  if (!now) return now.error();
+  GgufModel edited = model;
+  edited.shards.front() = std::move(now->file);
+  return read_gguf_rope(edited, [&](const GgufModel&, std::string_view name) -> Result<std::vector<float>> {
+    for (const GgufEdits::NewTensor& tensor : edits.tensors) {
+      if (tensor.name == name) return tensor.values;
     }
-    if (change.key == prefix + "rope.freq_base") {
-      rope.base = number(10000);
-      if (rope.sliding && rope.sliding->source != SlidingBase::own) rope.sliding->base = rope.base;
-    }
-    if (change.key == prefix + "rope.freq_base_swa" && rope.sliding && rope.sliding->source != SlidingBase::shared) {
-      rope.sliding->base = number(10000);
-      rope.sliding->source = SlidingBase::own;
-    }
-    if (change.key == prefix + "rope.scaling.factor") rope.scaling_factor = number(1);
-    if (change.key == prefix + "rope.scaling.attn_factor") rope.attn_factor = number(1);
-    if (change.key == prefix + "rope.scaling.type") {
-      rope.scaling_type = change.value ? std::optional(std::string(change.value->text().value_or(""))) : std::nullopt;
-    }
-  }
-  const auto pairs = static_cast<std::size_t>(rope.rotary_dim / 2);
-  for (const GgufEdits::NewTensor& tensor : edits.tensors) {
-    std::vector<float> used = tensor.values;
-    used.resize(std::min(used.size(), pairs));
-    if (tensor.name == kFreqs) rope.freqs = used;
-    if (tensor.name == kLong) rope.long_factors = used;
-    if (tensor.name == kShort) rope.short_factors = used;
-  }
-  return rope;
+    return read_f32_tensor(model, name);
+  });
 }
 
 Result<RopeSpec> rope_spec(const GgufRope& rope) {

@@ -79,11 +79,13 @@ struct Candidate {
 };
 
 // What llama.cpp will do with the edited file, against what the plan wants.
-void judge(const Plan& plan, const GgufRope& rope, Candidate& candidate) {
-  const GgufRope edited = formats::after(rope, candidate.edits);
-  const Effective effect = llama_cpp_effective(edited, plan.context_target);
+void judge(const Plan& plan, const GgufModel& model, Candidate& candidate) {
+  candidate.residual = candidate.scale_residual = 1;
+  const Result<GgufRope> edited = formats::read_gguf_rope(model, candidate.edits);
+  if (!edited) return;
+  const Effective effect = llama_cpp_effective(*edited, plan.context_target);
   const Deviation off = deviation(effect, plan);
-  candidate.residual = effect.loads ? off.table : 1;
+  if (effect.loads) candidate.residual = off.table;
   candidate.scale_residual = off.scale;
 }
 
@@ -106,7 +108,7 @@ Candidate by_factors(const Plan& plan, const GgufRope& rope, const Architecture&
 }
 
 // What keys alone can say of the plan's table, best first.
-std::vector<Candidate> by_keys(const Plan& plan, const GgufRope& rope, Keys understood) {
+std::vector<Candidate> by_keys(const Plan& plan, const GgufModel& model, const GgufRope& rope, Keys understood) {
   const GroupPlan& group = plan.groups[0];
   const auto n = static_cast<double>(group.pair_factors.size());
   const double last = group.pair_factors.back();
@@ -116,7 +118,7 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufRope& rope, Keys unde
     keys.context(plan.context_target, original);
     fill(keys);
     candidates.push_back({std::move(what), std::move(keys.edits), 0, 0});
-    judge(plan, rope, candidates.back());
+    judge(plan, model, candidates.back());
   };
   const auto add = [&](std::string what, auto fill) { add_from(plan.spec.context_trained, std::move(what), fill); };
   if (understood == Keys::nothing) return candidates;
@@ -200,18 +202,19 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
   if (options.relabel) {
     Result<GgufEdits> relabelled = relabel(model, rope);
     if (!relabelled) return relabelled.error();
-    const GgufRope renamed = formats::after(rope, *relabelled);
-    Candidate candidate = by_factors(plan, renamed, *find_architecture(renamed.architecture));
+    const Result<GgufRope> renamed = formats::read_gguf_rope(model, *relabelled);
+    if (!renamed) return renamed.error();
+    Candidate candidate = by_factors(plan, *renamed, *find_architecture(renamed->architecture));
     candidate.edits.architecture = relabelled->architecture;
     candidate.edits.changes.insert(candidate.edits.changes.begin(), relabelled->changes.begin(),
                                    relabelled->changes.end());
-    judge(plan, rope, candidate);
+    judge(plan, model, candidate);
     if (!exact(candidate)) return refusal(plan, rope, {candidate}, "the relabelled file would rotate differently");
     Delivery out = finish(plan, rope, std::move(candidate));
     out.notes.push_back(
         fmt::format("The file calls itself {} instead of {}: the same computation, bit for bit, but tools "
                     "that look at the name (LoRA adapters, user interfaces) will see the new one.",
-                    renamed.architecture, rope.architecture));
+                    renamed->architecture, rope.architecture));
     return out;
   }
 
@@ -220,7 +223,7 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
     return Error{ErrorCode::unsupported,
                  fmt::format("llama.cpp v0.5.0 does not know the architecture \"{}\"", rope.architecture), ""};
   }
-  std::vector<Candidate> keys = by_keys(plan, rope, architecture->keys);
+  std::vector<Candidate> keys = by_keys(plan, model, rope, architecture->keys);
   const bool takes_factors = architecture->factors == Factors::freqs_or_lists ||
                              architecture->factors == Factors::freqs || architecture->factors == Factors::lists;
   if (!takes_factors) {
@@ -235,7 +238,7 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
     return refusal(plan, rope, keys, why);
   }
   Candidate candidate = by_factors(plan, rope, *architecture);
-  judge(plan, rope, candidate);
+  judge(plan, model, candidate);
   if (!exact(candidate)) {
     const bool scale = candidate.residual <= kExact;
     return refusal(plan, rope, keys,
