@@ -102,8 +102,8 @@ TEST(TasksFill, ALengthThatIsTooSmallIsAnErrorThatSaysWhatIsNeeded) {
   const Task& niah = *find_task("niah");
   EXPECT_EQ(make_sample(niah, made_texts(), {.length = 0}, count_bytes).error().option, "lengths");
   EXPECT_EQ(make_sample(niah, made_texts(), {.length = std::int64_t{1} << 60}, count_bytes).error().option, "lengths");
-  EXPECT_EQ(make_sample(niah, made_texts(), {.length = 512, .frame_tokens = 500}, count_bytes).error().where,
-            "--lengths");
+  EXPECT_EQ(make_sample(niah, made_texts(), {.length = 512, .frame_tokens = 500}, count_bytes).error().option,
+            "lengths");
 }
 
 TEST(TasksFill, NoTokenizerMakesItHang) {
