@@ -230,7 +230,7 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model, const FactorReader& read
   return rope;
 }
 
-Result<GgufRope> read_gguf_rope(const GgufModel& model, const GgufEdits& edits) {
+Result<GgufRope> read_gguf_rope(const GgufModel& model, const GgufRope& before, const GgufEdits& edits) {
   Result<Edited> now = apply_edits(model.head(), edits);
   if (!now) return now.error();
   GgufModel edited = model;
@@ -239,7 +239,10 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model, const GgufEdits& edits) 
     for (const GgufEdits::NewTensor& tensor : edits.tensors) {
       if (tensor.name == name) return tensor.values;
     }
-    return read_f32_tensor(model, name);
+    const auto& known = name == kFreqs ? before.freqs : name == kLong ? before.long_factors : before.short_factors;
+    std::vector<float> values = known.value_or(std::vector<float>());
+    values.resize(static_cast<std::size_t>(before.stored_factors), 1);
+    return values;
   });
 }
 

@@ -66,8 +66,9 @@ using FactorReader = std::function<Result<std::vector<float>>(const GgufModel& m
 // not know), values out of range.
 Result<GgufRope> read_gguf_rope(const GgufModel& model, const FactorReader& read = read_f32_tensor);
 
-// What the same will find once the edits are written. Nothing is; costs a copy of the header.
-Result<GgufRope> read_gguf_rope(const GgufModel& model, const GgufEdits& edits);
+// What the same will find once the edits are written. `before`: what it finds now. No file is touched; costs a copy of
+// the header.
+Result<GgufRope> read_gguf_rope(const GgufModel& model, const GgufRope& before, const GgufEdits& edits);
 
 // What the model was trained with. Of a file that mrrope extended: what it was before.
 Result<RopeSpec> rope_spec(const GgufRope& rope);

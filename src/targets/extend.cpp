@@ -118,7 +118,7 @@ Result<Extension> extend_model(const ModelFile& given, const Plan& plan, const E
   if (!again) return again.error();
   const ModelFile& model = *again ? **again : given;
   const Result<RopeSpec> spec = rope_spec(model);
-  if (!spec) return Error{spec.error().code, to_string(spec.error()), model.path};
+  if (!spec) return spec.error();
   if (const auto ok = check_fit(plan, *spec); !ok) return Error{ok.error().code, ok.error().message, "plan"};
   if (const auto ok = check_longer(plan, spec->context_trained); !ok) return ok.error();
   return model.gguf() != nullptr ? targets::extend_gguf(model, plan, options)

@@ -79,9 +79,9 @@ struct Candidate {
 };
 
 // What llama.cpp will do with the edited file, against what the plan wants.
-void judge(const Plan& plan, const GgufModel& model, Candidate& candidate) {
+void judge(const Plan& plan, const GgufModel& model, const GgufRope& rope, Candidate& candidate) {
   candidate.residual = candidate.scale_residual = 1;
-  const Result<GgufRope> edited = formats::read_gguf_rope(model, candidate.edits);
+  const Result<GgufRope> edited = formats::read_gguf_rope(model, rope, candidate.edits);
   if (!edited) return;
   const Effective effect = llama_cpp_effective(*edited, plan.context_target);
   const Deviation off = deviation(effect, plan);
@@ -118,7 +118,7 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufModel& model, const G
     keys.context(plan.context_target, original);
     fill(keys);
     candidates.push_back({std::move(what), std::move(keys.edits), 0, 0});
-    judge(plan, model, candidates.back());
+    judge(plan, model, rope, candidates.back());
   };
   const auto add = [&](std::string what, auto fill) { add_from(plan.spec.context_trained, std::move(what), fill); };
   if (understood == Keys::nothing) return candidates;
@@ -202,13 +202,13 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
   if (options.relabel) {
     Result<GgufEdits> relabelled = relabel(model, rope);
     if (!relabelled) return relabelled.error();
-    const Result<GgufRope> renamed = formats::read_gguf_rope(model, *relabelled);
+    const Result<GgufRope> renamed = formats::read_gguf_rope(model, rope, *relabelled);
     if (!renamed) return renamed.error();
     Candidate candidate = by_factors(plan, *renamed, *find_architecture(renamed->architecture));
     candidate.edits.architecture = relabelled->architecture;
     candidate.edits.changes.insert(candidate.edits.changes.begin(), relabelled->changes.begin(),
                                    relabelled->changes.end());
-    judge(plan, model, candidate);
+    judge(plan, model, rope, candidate);
     if (!exact(candidate)) return refusal(plan, rope, {candidate}, "the relabelled file would rotate differently");
     Delivery out = finish(plan, rope, std::move(candidate));
     out.notes.push_back(
@@ -238,7 +238,7 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
     return refusal(plan, rope, keys, why);
   }
   Candidate candidate = by_factors(plan, rope, *architecture);
-  judge(plan, model, candidate);
+  judge(plan, model, rope, candidate);
   if (!exact(candidate)) {
     const bool scale = candidate.residual <= kExact;
     return refusal(plan, rope, keys,

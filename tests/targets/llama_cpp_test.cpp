@@ -102,7 +102,7 @@ TEST(LlamaCppDeliver, LeavesTheLengthAloneThatSetsTheTemperature) {
     const GgufModel model = gguf_model("mistral3", keys);
     const GgufRope r = *read_gguf_rope(model);
     const Result<Delivery> d = llama_cpp_deliver(plan_for(r, "mrrope-pro", 524288), model, r, {});
-    return read_gguf_rope(model, d->gguf)->context_original;
+    return read_gguf_rope(model, r, d->gguf)->context_original;
   };
   std::map<std::string, GgufValue> keys = ministral3();
   EXPECT_EQ(original(keys), 16384);
