@@ -161,6 +161,8 @@ Result<ModelFile> read_once(const std::string& path) {
   const fs::path original = fs::path(file).replace_filename(kOriginalConfig);
   if (fs::path(file).filename() != "config.json" || !fs::exists(original, unseen)) return model;
   Result<HfConfig> first = parse_config(original.string());
+  // Another process has just taken its change back, and what was read of config.json is from before
+  if (!first && !fs::exists(original, unseen)) return read_once(path);
   if (!first) return first.error();
   // Equal: a change that ended between its two steps
   if (first->text() != model.hf()->text()) model.original = *std::move(first);
