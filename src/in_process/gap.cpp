@@ -49,7 +49,7 @@ Result<void> score_window(LlamaContext& context, std::span<const Token> tokens, 
           point.nll += token_nll(row, static_cast<std::size_t>(tokens[at + index + 1]));
           ++point.predicted;
         });
-    if (!decoded) return decoded;
+    if (!decoded) return decoded.error();
     meter.advance(static_cast<std::int64_t>(count));
   }
   return {};

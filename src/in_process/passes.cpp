@@ -86,8 +86,8 @@ Result<void> run_passes(LlamaContext& context, std::span<const Document> documen
       Rotation rotation = reaching_rotation(context);
       record.inv_freq = std::move(rotation.inv_freq);
       record.attention_scale = rotation.attention_scale;
-      if (const auto ok = check_finite(record); !ok) return ok;
-      if (const auto ok = run.append(record); !ok) return ok;
+      if (const auto ok = check_finite(record); !ok) return ok.error();
+      if (const auto ok = run.append(record); !ok) return ok.error();
     }
   }
   return {};

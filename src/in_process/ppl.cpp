@@ -105,7 +105,7 @@ Result<void> pass(LlamaContext& context, std::span<const Token> tokens, const Pp
           sums.row(at + index, row);
           if (compared) record.kl += kl_divergence(unextended->row(index), row);
         });
-    if (!decoded) return decoded;
+    if (!decoded) return decoded.error();
     at += count;
     meter.advance(static_cast<std::int64_t>(count));
   }
@@ -131,7 +131,7 @@ Result<void> chunk_pass(const LlamaModel& model, LlamaContext& context, std::spa
           point.nll += token_nll(row, static_cast<std::size_t>(piece[index + 1]));
           ++point.predicted;
         });
-    if (!decoded) return decoded;
+    if (!decoded) return decoded.error();
     meter.advance(static_cast<std::int64_t>(n));
   }
   record.points = {point};

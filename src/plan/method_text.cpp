@@ -128,7 +128,7 @@ Result<void> read_parameters(std::span<const std::string_view> texts, Variant& a
                              std::optional<double>* scale) {
   for (const std::string_view text : texts) {
     const Result<void> read = std::visit([&](auto& law) { return read_parameter(text, law, scale); }, alternative);
-    if (!read) return read;
+    if (!read) return read.error();
   }
   return {};
 }
