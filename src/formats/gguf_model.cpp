@@ -13,6 +13,7 @@
 #include "formats/gguf_parse.h"
 #include "formats/gguf_split.h"
 #include "formats/gguf_types.h"
+#include "formats/gguf_write.h"
 
 namespace mrrope {
 
@@ -167,10 +168,13 @@ Result<std::vector<float>> read_f32_tensor(const GgufModel& model, std::string_v
   for (const GgufFile& shard : model.shards) {
     const GgufTensor* tensor = shard.find_tensor(name);
     if (tensor == nullptr) continue;
-    return formats::f32_values(shard, *tensor, [&](std::uint64_t offset, std::span<std::byte> into) {
-      const Result<base::File> file = base::File::open(shard.path, base::File::Access::read);
-      return file ? file->read_at(offset, into) : Result<std::size_t>(file.error());
-    });
+    const Result<base::File> file = base::File::open(shard.path, base::File::Access::read);
+    if (!file) return file.error();
+    Result<std::vector<float>> values = formats::f32_values(
+        shard, *tensor, [&](std::uint64_t offset, std::span<std::byte> into) { return file->read_at(offset, into); });
+    // The header is from before: what lies there now may be other bytes
+    if (const auto ok = formats::check_unchanged(*file, shard); !ok) return ok.error();
+    return values;
   }
   return Error{ErrorCode::invalid_argument, fmt::format("no tensor {}", formats::printable(name)), model.head().path};
 }

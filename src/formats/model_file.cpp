@@ -193,15 +193,8 @@ Result<RopeSpec> rope_spec(const ModelFile& model) {
   if (model.original) return model.original->rope_spec();
   if (const HfConfig* config = model.hf()) return config->rope_spec();
   Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
-  if (rope) return formats::rope_spec(*rope);
-  // Its factors are read now, its header was before: another process may have come between
-  const std::string& path = model.gguf()->head().path;
-  const Result<GgufModel> now = read_gguf(path);
-  if (!now && base::is_taken(path)) return now.error();
-  if (now && now->head() != model.gguf()->head()) {
-    return Error{ErrorCode::io, "the file has changed since it was read", path};
-  }
-  return rope.error();
+  if (!rope) return rope.error();
+  return formats::rope_spec(*rope);
 }
 
 ModelFacts facts_of(const ModelFile& model) {

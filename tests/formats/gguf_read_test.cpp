@@ -219,5 +219,18 @@ TEST(GgufRead, SmallF32TensorsCanBeRead) {
   EXPECT_EQ(read_f32_tensor(*model, "missing").error().code, ErrorCode::invalid_argument);
 }
 
+TEST(GgufRead, ValuesOfAFileThatChangedSinceItsHeaderWasReadAreNotBelieved) {
+  const TempFolder folder;
+  GgufBuilder b = small_model().tensor("rope_freqs.weight", {2}, 0, 8);
+  const std::string bytes = b.bytes();
+  const Result<GgufModel> model = read_gguf(folder.write("m.gguf", bytes));
+  ASSERT_TRUE(model);
+  const char* const changed = "the file has changed since it was read";
+  folder.write("m.gguf", bytes.substr(0, bytes.size() - 8));  // the values are gone
+  EXPECT_EQ(read_f32_tensor(*model, "rope_freqs.weight").error().message, changed);
+  folder.write("m.gguf", small_model().u32("another", 1).tensor("rope_freqs.weight", {2}, 0, 8).bytes());  // elsewhere
+  EXPECT_EQ(read_f32_tensor(*model, "rope_freqs.weight").error().message, changed);
+}
+
 }  // namespace
 }  // namespace mrrope
