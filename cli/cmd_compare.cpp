@@ -51,7 +51,7 @@ int run_compare(const CompareOptions& options) {
     }
     records.insert(records.end(), run->records().begin(), run->records().end());
   }
-  if (!records.empty() && records.front().answer) return print_score_comparison(options, records, *info);
+  if (!records.empty() && records.front().answer() != nullptr) return print_score_comparison(options, records, *info);
   std::vector<eval::PlanName> plans;
   std::vector<std::int64_t> lengths;
   for (const eval::PplRow& row : ppl_table(records)) {

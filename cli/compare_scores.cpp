@@ -79,8 +79,26 @@ std::string mean_table(const Scope& scope, const std::vector<eval::MeanScoreRow>
       table.text(), partial ? "? lacks tasks that others have; no mean of the same thing\n" : "");
 }
 
-Json to_json(const eval::PlanName& plan, const eval::ScoreComparison& c) {
+// The likelihood of the right answer beside hits and misses: it tells plans apart from fewer samples.
+std::string nll_tables(const Scope& scope, const std::vector<eval::MeanScoreRow>& means, const TextTable& against) {
+  TextTable table(header_of("-ln p of the right answer", scope), 1);
+  for (const eval::PlanName& plan : scope.plans) {
+    std::vector<std::string> cells = {plan.text()};
+    for (const std::int64_t length : scope.lengths) {
+      const auto row = std::find_if(means.begin(), means.end(), [&](const eval::MeanScoreRow& m) {
+        return m.method == plan.method && m.factor == plan.factor && m.length == length;
+      });
+      const bool known = row != means.end() && row->nll && row->tasks == scope.tasks.size();
+      cells.push_back(known ? fmt::format("{:.3f} ± {:.3f}", *row->nll, row->stderr_nll) : "-");
+    }
+    table.add(cells);
+  }
+  return fmt::format("\n{}Nats per token ± standard error; lower is better\n\n{}", table.text(), against.text());
+}
+
+Json to_json(const eval::PlanName& plan, const eval::ScoreComparison& c, const eval::NllComparison& nll) {
   const auto known = [&c](double value) { return c.samples > 0 ? Json(value) : Json(nullptr); };
+  const auto known_nll = [&nll](double value) { return nll.samples > 0 ? Json(value) : Json(nullptr); };
   return Json{{"plan", plan.text()},
               {"task", c.task},
               {"length", c.length},
@@ -89,7 +107,13 @@ Json to_json(const eval::PlanName& plan, const eval::ScoreComparison& c) {
               {"low", known(c.low)},
               {"high", known(c.high)},
               {"p_value", known(c.p_value)},
-              {"differs", c.differs}};
+              {"differs", c.differs},
+              {"answer_nll",
+               {{"samples", nll.samples},
+                {"difference", known_nll(nll.difference)},
+                {"low", known_nll(nll.low)},
+                {"high", known_nll(nll.high)},
+                {"differs", nll.differs}}}};
 }
 
 Json to_json(const eval::MeanScoreRow& m) {
@@ -98,7 +122,8 @@ Json to_json(const eval::MeanScoreRow& m) {
               {"tasks", m.tasks},
               {"score", m.score},
               {"stderr", m.stderr_score},
-              {"low", m.low}};
+              {"low", m.low},
+              {"answer_nll", m.nll ? Json(*m.nll) : Json(nullptr)}};
 }
 
 }  // namespace
@@ -119,27 +144,35 @@ int print_score_comparison(const CompareOptions& options, const std::vector<eval
   std::vector<std::string> tasks = {""};
   if (options.by_task && scope.tasks.size() > 1) tasks.insert(tasks.end(), scope.tasks.begin(), scope.tasks.end());
   TextTable table(header_of("points against " + base->text(), scope), 1);
+  TextTable nll_table(header_of("nats against " + base->text(), scope), 1);
   std::size_t samples = 0;
+  std::size_t nll_samples = 0;
   for (const eval::PlanName& plan : scope.plans) {
     if (plan == *base) continue;
     for (const std::string& task : tasks) {
       std::vector<std::string> cells = {task.empty() ? plan.text() : "  " + task};
+      std::vector<std::string> nll_cells = cells;
       for (const std::int64_t length : scope.lengths) {
         const eval::ScoreComparison c =
             compare_scores(records, plan.method, plan.factor, base->method, base->factor, task, length);
         samples = std::max(samples, c.samples);
         cells.push_back(c.cell() + (c.samples == 0 || c.differs ? "" : "  "));  // room for the star of others
-        json["comparisons"].push_back(to_json(plan, c));
+        const eval::NllComparison nll =
+            compare_nll(records, plan.method, plan.factor, base->method, base->factor, task, length);
+        nll_samples = std::max(nll_samples, nll.samples);
+        nll_cells.push_back(nll.cell() + (nll.samples == 0 || nll.differs ? "" : "  "));
+        json["comparisons"].push_back(to_json(plan, c, nll));
       }
       table.add(cells);
+      nll_table.add(nll_cells);
     }
   }
   if (options.json) {
     print("{}", base::write_json(json));
     return 0;
   }
-  print("{}\n{}* a difference; ± half of the 95 % interval, paired over {} sample{}\n", mean_table(scope, means),
-        table.text(), samples, samples == 1 ? "" : "s");
+  print("{}\n{}{}* a difference; ± half of the 95 % interval, paired over {} sample{}\n", mean_table(scope, means),
+        table.text(), nll_samples > 0 ? nll_tables(scope, means, nll_table) : "", samples, samples == 1 ? "" : "s");
   print("{}", needle_chart(records, info));
   return 0;
 }

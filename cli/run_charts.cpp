@@ -89,7 +89,7 @@ std::string needle_chart(std::span<const eval::Record> records, const eval::RunI
   report::Runs runs;
   runs.sources.push_back({"", info});
   for (const eval::Record& record : records) {
-    if (record.answer && !report::add_record(runs, record)) return "";
+    if (record.answer() != nullptr && !report::add_record(runs, record)) return "";
   }
   std::string out;
   for (const NeedleGrid& grid : report::needle_grids(runs)) {

@@ -23,7 +23,7 @@ TASKS = [f"niah_{kind}" for kind in ("single_1", "single_2", "single_3", "multik
 LENGTHS = [4096 << i for i in range(6)]
 PLANS = [("yarn", 4), ("mrrope-pro", 4)]
 INFO = {"schema": "mrrope.run/1", "task": "ruler", "model": "m", "model_hash": "ab" * 16, "architecture": "llama",
-        "context_trained": 8192, "engine": "vLLM", "version": "0.1.0", "machine": "", "started": "", "command": []}
+        "context_trained": 8192, "engine": "vLLM", "served": False, "version": "0.1.0", "machine": "", "started": "", "command": []}
 
 
 def record(number, rng):

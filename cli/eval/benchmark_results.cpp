@@ -17,11 +17,17 @@ namespace mrrope::cli {
 using base::Json;
 
 base::Json score_json(const eval::ScoreRow& row) {
-  return Json{{"task", row.task},     {"method", row.method},
-              {"factor", row.factor}, {"length", row.length},
-              {"score", row.score},   {"stderr", row.samples > 1 ? Json(row.stderr_score) : Json(nullptr)},
-              {"n", row.samples},     {"cut_by_budget", row.cut},
-              {"empty", row.empty}};
+  return Json{{"task", row.task},
+              {"method", row.method},
+              {"factor", row.factor},
+              {"length", row.length},
+              {"score", row.score},
+              {"stderr", row.samples > 1 ? Json(row.stderr_score) : Json(nullptr)},
+              {"n", row.samples},
+              {"cut_by_budget", row.cut},
+              {"empty", row.empty},
+              {"answer_nll", row.nll ? Json(*row.nll) : Json(nullptr)},
+              {"answer_nll_stderr", row.nll && row.samples > 1 ? Json(row.stderr_nll) : Json(nullptr)}};
 }
 
 std::vector<eval::Record> records_of(const eval::RunFolder& run, std::span<const std::string> keys) {

@@ -72,7 +72,8 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
                      .model = command.served_model,
                      .model_hash = eval::content_hash("served"),  // plans are served under names of their own
                      .architecture = "",
-                     .engine = command.chat ? "/v1/chat/completions" : "/v1/completions"};
+                     .engine = command.chat ? "/v1/chat/completions" : "/v1/completions",
+                     .served = true};
   info.settings = {{"endpoint", info.engine}, {"tokens", counted}};
   info.command = words;
   Result<OpenRun> run = open_run(eval, std::move(info));

@@ -13,12 +13,12 @@ namespace mrrope::cli {
 
 void BestSoFar::add(const eval::Record& record) {
   Sum& sum = plans_[{record.method, record.factor}];
-  if (record.answer) {
+  if (const eval::Answer* answer = record.answer()) {
     scores_ = true;
-    sum.value += record.answer->score;
+    sum.value += answer->score;
     ++sum.count;
-  } else if (!record.points.empty() && record.points.back().predicted > 0) {
-    sum.value += record.points.back().nll / static_cast<double>(record.points.back().predicted);
+  } else if (const auto& points = record.reading()->points; !points.empty() && points.back().predicted > 0) {
+    sum.value += points.back().nll / static_cast<double>(points.back().predicted);
     ++sum.count;
   }
 }

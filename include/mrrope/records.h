@@ -21,6 +21,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "mrrope/result.h"
@@ -32,58 +33,69 @@ inline constexpr std::string_view kRunSchema = "mrrope.run/1";
 // Of one line of records.jsonl. Longer ones are refused before memory is taken for them.
 inline constexpr std::size_t kMaxRecordBytes = std::size_t{16} << 20;
 
-// One scored item: a document, or a sample of a task, under a plan. Sums, not means, so that records can be put
-// together.
-struct Record {
-  std::string key;
-  std::string task;      // "ppl", "gap", "niah_single_2"
-  std::string method;    // as spelt, "mrrope-pro"
-  double factor = 1;     // S of the plan; 1 for "none"
-  std::string document;  // for people: a file's name
-  std::string document_hash;
-
-  // ppl: tokens in the text, and the sum of -ln p over the predicted tokens among the first `length`.
-  // gap: `length` is the distance. Ascending.
+// A document that was read: how likely its tokens were. Sums, not means, so that records can be put together.
+struct Reading {
+  // ppl: over the first `length` tokens. gap: `length` is the distance. Ascending.
   struct Point {
     std::int64_t length = 0;
     std::int64_t predicted = 0;  // how many tokens were predicted
-    double nll = 0;              // their sum, nats
+    double nll = 0;              // sum of their -ln p, nats
     bool operator==(const Point&) const = default;
   };
-  std::vector<Point> points;
+  std::vector<Point> points = {};
   // ppl: sums over consecutive stretches of `bucket` tokens, for curves; the last may be shorter.
   std::int64_t bucket = 0;
-  std::vector<double> bucket_nll;
+  std::vector<double> bucket_nll = {};
   // Against the unextended model, over the first `kl_tokens`: sum of KL(unextended || this), nats. 0 tokens: not asked.
   std::int64_t kl_tokens = 0;
   double kl = 0;
-
   // What was really computed, read back from the engine: angular speeds of the layers that reach farthest (of a model
   // with sliding layers: of the others), and their scale.
-  std::vector<double> inv_freq;
+  std::vector<double> inv_freq = {};
   double attention_scale = 1;
+  bool operator==(const Reading&) const = default;
+};
+
+// How likely the right answer was after a prompt, whatever the model said (docs/evaluation.md).
+struct RightAnswer {
+  double nll = 0;           // -ln p, nats; where several spellings are right: of any of them
+  std::int64_t tokens = 0;  // of the likeliest spelling
+  bool operator==(const RightAnswer&) const = default;
+};
+
+// A sample of a task that was answered. There are a million of them.
+struct Answer {
+  std::int64_t length = 0;         // the budget of tokens that was asked for
+  std::int64_t index = 0;          // of the sample
+  double depth = -1;               // of its (first) needle, 0 … 1 of the prompt's tokens; negative: none
+  double asked_depth = -1;         // of the text around it, as asked for; negative: was not
+  std::int64_t prompt_tokens = 0;  // really sent, with BOS and template
+  std::int64_t new_tokens = 0;
+  std::string text = {};    // what the model said
+  std::string finish = {};  // "stop" or "length"
+  std::vector<std::string> references = {};
+  double score = 0;                           // 0 … 1 by the task's rule
+  std::map<std::string, double> others = {};  // other rules beside it: {"content_recall": 0.71}
+  std::optional<RightAnswer> right = {};      // none: a server does not tell
+  std::string rotation = {};                  // rotation_hash() of what was computed; empty: the engine does not say
+  bool operator==(const Answer&) const = default;
+};
+
+// One scored item under a plan.
+struct Record {
+  std::string key;
+  std::string task;           // "ppl", "gap", "niah_single_2"
+  std::string method;         // as spelt, "mrrope-pro"
+  double factor = 1;          // S of the plan; 1 for "none"
+  std::string document;       // for people: a file's name
+  std::string document_hash;  // of a sample: of its prompt, so that plans are compared on the same samples
+  std::variant<Reading, Answer> result;
   double seconds = 0;  // of the pass or the request; not part of any result
 
-  // One answer to one sample of a task; `document_hash` is the hash of its prompt, so that plans are compared on the
-  // same samples. There are a million of them: a record with an answer has nothing of `points` … `attention_scale`
-  // above, and its JSON neither.
-  struct Answer {
-    std::int64_t length = 0;         // the budget of tokens that was asked for
-    std::int64_t index = 0;          // of the sample
-    double depth = -1;               // of its (first) needle, 0 … 1 of the prompt's tokens; negative: none
-    double asked_depth = -1;         // of the text around it, as asked for; negative: was not
-    std::int64_t prompt_tokens = 0;  // really sent, with BOS and template
-    std::int64_t new_tokens = 0;
-    std::string text;    // what the model said
-    std::string finish;  // "stop" or "length"
-    std::vector<std::string> references;
-    double score = 0;                           // 0 … 1 by the task's rule
-    std::map<std::string, double> others = {};  // other rules beside it: {"content_recall": 0.71}
-    std::string rotation = {};                  // rotation_hash() of what was computed; empty: the engine does not say
-    bool operator==(const Answer&) const = default;
-  };
-  std::optional<Answer> answer;
-
+  [[nodiscard]] const Reading* reading() const noexcept { return std::get_if<Reading>(&result); }
+  [[nodiscard]] const Answer* answer() const noexcept { return std::get_if<Answer>(&result); }
+  [[nodiscard]] Reading* reading() noexcept { return std::get_if<Reading>(&result); }
+  [[nodiscard]] Answer* answer() noexcept { return std::get_if<Answer>(&result); }
   bool operator==(const Record&) const = default;
 };
 
@@ -106,8 +118,7 @@ struct RunInfo {
   std::map<std::string, std::string> settings = {};  // that change a number, by flag: {"cache-type-k": "f16"}
   std::vector<std::string> command = {};
 
-  // On servers: each plan is a model of its own, and `model` only the first of them.
-  [[nodiscard]] bool served() const { return engine.starts_with('/'); }
+  bool served = false;  // on servers: each plan is a model of its own, and `model` only the first of them
   bool operator==(const RunInfo&) const = default;
 };
 std::string to_json(const RunInfo& info);

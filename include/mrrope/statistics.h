@@ -15,6 +15,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -97,10 +99,45 @@ struct ScoreRow {
   std::size_t samples = 0;
   double cut = 0;    // share of answers that the budget of tokens ended
   double empty = 0;  // share of answers without a visible character
+  // Mean of -ln p of the right answer, nats per token; none: not measured.
+  std::optional<double> nll = {};
+  double stderr_nll = 0;
 };
 // Rows by task, method and factor in the order of the records, then by length. A sample that was answered twice counts
 // once, as it was first.
 std::vector<ScoreRow> score_table(std::span<const Record> records);
+
+// The same for answers that come one at a time, each sample once.
+class ScoreTable {
+ public:
+  struct Entry {
+    std::string_view task;    // these two
+    std::string_view method;  // outlive the table
+    double factor = 1;
+    std::int64_t length = 0;
+    double score = 0;
+    std::optional<double> nll = {};
+    bool cut = false;
+    bool empty = false;
+  };
+  ScoreTable();
+  ~ScoreTable();
+  ScoreTable(const ScoreTable&) = delete;
+  ScoreTable& operator=(const ScoreTable&) = delete;
+
+  void add(const Entry& entry);
+  [[nodiscard]] std::vector<ScoreRow> rows() const;
+
+ private:
+  struct Groups;
+  std::unique_ptr<Groups> groups_;
+};
+
+// Answers are long and short, and a token of a long one is no less hard: nats of a whole answer would measure its
+// length.
+std::optional<double> nll_per_token(const Answer& answer);
+// Nothing visible in it.
+bool is_empty(const Answer& answer);
 
 // The plain mean of the task scores at a length: RULER's headline.
 struct MeanScoreRow {
@@ -113,6 +150,9 @@ struct MeanScoreRow {
   // Lower end of the 95 % interval. Ten right answers of ten have no spread, and prove little: the variance of each
   // task is taken as if two right and two wrong answers had been seen besides (Agresti and Coull 1998).
   double low = 0;
+  // Mean over the tasks of -ln p of the right answer, nats per token; none: a task does not have it.
+  std::optional<double> nll = {};
+  double stderr_nll = 0;
 };
 std::vector<MeanScoreRow> mean_scores(std::span<const ScoreRow> table);
 
@@ -154,6 +194,22 @@ struct ScorePair {
   double b = 0;
 };
 ScoreComparison compare_scores(std::span<const ScorePair> pairs);
+
+// Paired over samples: -ln p per token of the right answer under a minus that under b. It tells plans apart from a
+// fraction of the samples that scores need (docs/evaluation.md), and says nothing of what a model would say instead.
+struct NllComparison {
+  std::string task = {};  // empty: all
+  std::int64_t length = 0;
+  std::size_t samples = 0;                    // whose right answer both have
+  double difference = 0;                      // mean, nats per token; negative: a finds it likelier
+  double low = 0, high = 0;                   // 95 %
+  bool differs = false;                       // 0 lies outside, and there are at least six samples
+  [[nodiscard]] std::string verdict() const;  // "-0.29 ± 0.08 nats", "no difference (-0.02 ± 0.05 nats)"
+  [[nodiscard]] std::string cell() const;     // of a table: "-0.29 ± 0.08 *", "-0.02 ± 0.05", "-"
+};
+NllComparison compare_nll(std::span<const Record> records, std::string_view method_a, double factor_a,
+                          std::string_view method_b, double factor_b, std::string_view task, std::int64_t length);
+NllComparison compare_nll(std::span<const ScorePair> pairs);
 
 // ---- Shared --------------------------------------------------------------------------------------------------------
 

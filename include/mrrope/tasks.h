@@ -100,6 +100,9 @@ struct Sample {
   std::string answer_prefix;
   int max_new_tokens = 128;
   std::vector<std::string> references;
+  // What right answers look like after the prefix, their space included: " 1234567". Several things are named in the
+  // order of the text. None is the beginning of another. At least one.
+  std::vector<std::string> answers;
   std::vector<Needle> needles;     // ascending
   std::int64_t prompt_tokens = 0;  // of prompt + answer_prefix, as one text
   double depth = -1;               // of the first needle: its token / prompt_tokens; negative: there is none

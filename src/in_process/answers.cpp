@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 
 #include "in_process/encoder.h"
+#include "in_process/log_softmax.h"
 #include "in_process/passes.h"
 #include "in_process/reply_text.h"
 #include "in_process/shared_prefix.h"
@@ -28,13 +31,25 @@ struct Prompt {
   Sample sample;                  // its text is gone: tokens and hash are what is needed
   Record record;
   std::vector<Token> tokens;
+  std::vector<Continuation> right;  // the right answers after them
 };
 
-// The letter of an option by what the model finds likely, written as an answer: " (B)". "A" and " A" are tokens that
-// say the same.
-std::string likeliest_option(const LlamaModel& model, std::span<const float> logits) {
-  std::vector<double> plain;
-  std::vector<double> spaced;
+// -ln of a sum of probabilities, from their -ln. Domain: at least one.
+double nll_of_any(std::span<const double> nll) {
+  const double least = *std::min_element(nll.begin(), nll.end());
+  double sum = 0;
+  for (const double n : nll) sum += std::exp(least - n);
+  return least - std::log(sum);
+}
+
+// Logits of the letters of the options: "A" and " A" are tokens that say the same.
+struct OptionLogits {
+  std::vector<double> plain, spaced;
+};
+
+OptionLogits option_logits(const LlamaModel& model, std::span<const float> logits) {
+  OptionLogits out;
+  auto& [plain, spaced] = out;
   const auto logit = [&](const std::string& text) {
     const std::optional<Token> token = token_after_bracket(model, text);
     return token ? static_cast<double>(logits[static_cast<std::size_t>(*token)])
@@ -45,8 +60,7 @@ std::string likeliest_option(const LlamaModel& model, std::span<const float> log
     spaced.push_back(logit(std::string(" ") + letter));
     if (spaced.back() == plain.back()) spaced.back() = -std::numeric_limits<double>::infinity();
   }
-  const std::optional<char> best = likeliest_letter(plain, spaced);
-  return best ? fmt::format(" ({})", *best) : "";
+  return out;
 }
 
 class Benchmark {
@@ -100,7 +114,7 @@ class Benchmark {
   [[nodiscard]] bool by_letter(const Task& task) const { return options_.letters && task.group == "longbench2"; }
 
   Result<Prompt> make(const SampleSlot& slot) const {
-    Prompt prompt{.slot = slot, .keys = {}, .sample = {}, .record = {}, .tokens = {}};
+    Prompt prompt{.slot = slot, .keys = {}, .sample = {}, .record = {}, .tokens = {}, .right = {}};
     prompt.slot.request.frame_tokens = encoder_.frame_tokens() + (by_letter(*slot.task) ? kBracketTokens : 0);
     Result<Sample> sample = make_sample(*slot.task, texts_, prompt.slot.request, count_);
     if (!sample) return sample.error();
@@ -108,8 +122,15 @@ class Benchmark {
         encoder_.encode(*sample, by_letter(*slot.task) ? sample->answer_prefix + " (" : sample->answer_prefix);
     if (!tokens) return tokens.error();
     prompt.tokens = *std::move(tokens);
+    for (std::size_t i = 0; i < sample->answers.size() && !by_letter(*slot.task); ++i) {
+      Result<Continuation> right = encoder_.continued(*sample, prompt.tokens, sample->answers[i]);
+      if (!right) return right.error();
+      // The first one fits by the answer's budget, others may be longer
+      if (static_cast<std::int64_t>(right->from) + std::ssize(right->tokens) > slot.request.length) continue;
+      prompt.right.push_back(*std::move(right));
+    }
     prompt.record = record_of(*slot.task, *sample);
-    prompt.record.answer->prompt_tokens = std::ssize(prompt.tokens);
+    prompt.record.answer()->prompt_tokens = std::ssize(prompt.tokens);
     prompt.sample = *std::move(sample);
     prompt.sample.prompt.clear();
     prompt.sample.prompt.shrink_to_fit();
@@ -164,10 +185,16 @@ class Benchmark {
     };
     Reply reply;
     std::string text;
+    RightAnswer right;
     if (by_letter(task)) {
       const Result<std::vector<float>> logits = cache.logits(tokens, step);
       if (!logits) return logits.error();
-      text = likeliest_option(model_, *logits);
+      const auto& [plain, spaced] = option_logits(model_, *logits);
+      const std::optional<char> best = likeliest_letter(plain, spaced);
+      text = best ? fmt::format(" ({})", *best) : "";
+      const auto letter = static_cast<std::size_t>(prompt.sample.references[0][0] - 'A');
+      const double all = log_sum_exp(*logits);
+      right = {nll_of_any(std::array{all - plain[letter], all - spaced[letter]}), 1};
     } else {
       FirstLine line;
       const auto goes_on = [&](Token token) {
@@ -182,19 +209,35 @@ class Benchmark {
       Result<std::string> written = text_after(model_, tokens.back(), reply.tokens);
       if (!written) return written.error();
       text = *std::move(written);
+      const Result<RightAnswer> likely = right_answer(prompt, tokens, cache);
+      if (!likely) return likely.error();
+      right = *likely;
     }
     Record record = prompt.record;
     record.key = record_key;
     record.method = candidate.method;
     record.factor = candidate.factor;
-    record.answer->new_tokens = std::ssize(reply.tokens);
-    record.answer->finish = reply.cut ? "length" : "stop";
+    record.answer()->new_tokens = std::ssize(reply.tokens);
+    record.answer()->finish = reply.cut ? "length" : "stop";
+    if (const auto ok = check_finite(record, right.nll); !ok) return ok.error();
+    record.answer()->right = right;
     const Rotation rotation = reaching_rotation(context_);
-    record.answer->rotation = rotation_hash(rotation.inv_freq, rotation.attention_scale);
+    record.answer()->rotation = rotation_hash(rotation.inv_freq, rotation.attention_scale);
     score_into(task, prompt.sample, std::move(text), record);
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     cost_.prompt_tokens += std::ssize(tokens);
     return run_.append(record);
+  }
+
+  static Result<RightAnswer> right_answer(const Prompt& prompt, std::span<const Token> tokens, PrefixCache& cache) {
+    std::vector<double> nll;
+    for (const Continuation& spelling : prompt.right) {
+      const Result<double> one = cache.nll(tokens, spelling);
+      if (!one) return one.error();
+      nll.push_back(*one);
+    }
+    const auto likeliest = std::min_element(nll.begin(), nll.end()) - nll.begin();
+    return RightAnswer{nll_of_any(nll), std::ssize(prompt.right[static_cast<std::size_t>(likeliest)].tokens)};
   }
 
   const LlamaModel& model_;

@@ -43,7 +43,8 @@ std::int64_t Encoder::frame_tokens() const {
   return std::ssize(before_) + std::ssize(after_) + seam;
 }
 
-Result<std::vector<Token>> Encoder::encode(const Sample& sample, const std::string& answer_prefix) const {
+// `beginning`: of the assistant's turn.
+Result<std::vector<Token>> Encoder::tokens_of(const Sample& sample, const std::string& beginning) const {
   std::vector<Token> out = before_;
   const auto add = [&](const std::string& text) -> Result<void> {
     if (text.empty()) return {};
@@ -52,13 +53,30 @@ Result<std::vector<Token>> Encoder::encode(const Sample& sample, const std::stri
     out.insert(out.end(), tokens->begin(), tokens->end());
     return {};
   };
-  if (const auto ok = add(after_.empty() ? sample.prompt + answer_prefix : sample.prompt); !ok) return ok.error();
+  if (const auto ok = add(after_.empty() ? sample.prompt + beginning : sample.prompt); !ok) return ok.error();
   if (!after_.empty()) {
     out.insert(out.end(), after_.begin(), after_.end());
-    if (const auto ok = add(answer_prefix); !ok) return ok.error();
+    if (const auto ok = add(beginning); !ok) return ok.error();
   }
-  if (const auto ok = check(sample, out); !ok) return ok.error();
   return out;
+}
+
+Result<std::vector<Token>> Encoder::encode(const Sample& sample, const std::string& answer_prefix) const {
+  Result<std::vector<Token>> tokens = tokens_of(sample, answer_prefix);
+  if (!tokens) return tokens;
+  if (const auto ok = check(sample, *tokens); !ok) return ok.error();
+  return tokens;
+}
+
+Result<Continuation> Encoder::continued(const Sample& sample, std::span<const Token> prompt,
+                                        const std::string& answer) const {
+  // A turn that begins with the answer begins with no space
+  const bool bare = sample.answer_prefix.empty() && answer.starts_with(' ');
+  const Result<std::vector<Token>> all = tokens_of(sample, sample.answer_prefix + answer.substr(bare ? 1 : 0));
+  if (!all) return all.error();
+  const auto differ = std::mismatch(all->begin(), all->end(), prompt.begin(), prompt.end());
+  return Continuation{.from = static_cast<std::size_t>(differ.first - all->begin()),
+                      .tokens = {differ.first, all->end()}};
 }
 
 Result<void> Encoder::check(const Sample& sample, std::span<const Token> tokens) const {

@@ -37,7 +37,7 @@ std::vector<std::int32_t> positions_of(const GapOptions& options, std::int64_t g
 
 // -ln p of the last segment of one window, added to the point.
 Result<void> score_window(LlamaContext& context, std::span<const Token> tokens, std::span<const std::int32_t> positions,
-                          std::size_t scored_from, Meter& meter, Record::Point& point) {
+                          std::size_t scored_from, Meter& meter, Reading::Point& point) {
   context.clear();
   for (std::size_t at = 0; at < tokens.size(); at += kSlice) {
     const std::size_t count = std::min(kSlice, tokens.size() - at);
@@ -88,10 +88,11 @@ Result<void> measure_gap(const LlamaModel& model, LlamaContext& context, std::sp
                       [&](const Document& document) {
                         return std::ssize(windows_of(document, options)) * options.tokens * std::ssize(options.gaps);
                       },
-                  .run = [&](const Document& document, Meter& meter, Record& record) -> Result<void> {
+                  .run = [&](const Document& document, Meter& meter) -> Result<Reading> {
+                    Reading reading;
                     for (const std::int64_t gap : options.gaps) {
                       const std::vector<std::int32_t> positions = positions_of(options, gap);
-                      Record::Point point{.length = gap};
+                      Reading::Point point{.length = gap};
                       for (const std::size_t from : windows_of(document, options)) {
                         if (meter.cancelled()) return cancelled_error();
                         const auto first = document.tokens.begin() + static_cast<std::ptrdiff_t>(from);
@@ -100,9 +101,9 @@ Result<void> measure_gap(const LlamaModel& model, LlamaContext& context, std::sp
                         if (const auto ok = score_window(context, tokens, positions, scored_from, meter, point); !ok)
                           return ok.error();
                       }
-                      record.points.push_back(point);
+                      reading.points.push_back(point);
                     }
-                    return {};
+                    return reading;
                   }};
   return run_passes(context, documents, candidates, pass, run, control);
 }

@@ -21,21 +21,16 @@ std::string record_key(const RunInfo& info, const Candidate& candidate, const Do
   return content_hash(text);
 }
 
-// A logit that is not a number means that the model broke down, most likely an overflow in float16.
-Result<void> check_finite(const Record& record) {
-  for (const Record::Point& point : record.points) {
-    if (!std::isfinite(point.nll)) {
-      return Error{ErrorCode::unsupported,
-                   fmt::format("the model gives no probabilities under {} on {} (a logit is not a number); try "
-                               "flash attention off, or a cache of f32",
-                               record.method, record.document),
-                   ""};
-    }
-  }
-  return {};
-}
-
 }  // namespace
+
+Result<void> check_finite(const Record& record, double nll) {
+  if (std::isfinite(nll)) return {};
+  return Error{ErrorCode::unsupported,
+               fmt::format("the model gives no probabilities under {} on {} (a logit is not a number); try flash "
+                           "attention off, or a cache of f32",
+                           record.method, record.document),
+               ""};
+}
 
 std::string identity_of(const Candidate& candidate) {
   if (!candidate.plan) return {};
@@ -81,12 +76,16 @@ Result<void> run_passes(LlamaContext& context, std::span<const Document> documen
       meter.start(fmt::format("{} x{:g}, {}", candidate.method, candidate.factor, document.name));
       if (const auto ok = apply(context, candidate); !ok) return ok.error();
       const auto start = std::chrono::steady_clock::now();
-      if (const auto ok = pass.run(document, meter, record); !ok) return ok.error();
+      Result<Reading> reading = pass.run(document, meter);
+      if (!reading) return reading.error();
       record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       Rotation rotation = reaching_rotation(context);
-      record.inv_freq = std::move(rotation.inv_freq);
-      record.attention_scale = rotation.attention_scale;
-      if (const auto ok = check_finite(record); !ok) return ok.error();
+      reading->inv_freq = std::move(rotation.inv_freq);
+      reading->attention_scale = rotation.attention_scale;
+      for (const Reading::Point& point : reading->points) {
+        if (const auto ok = check_finite(record, point.nll); !ok) return ok.error();
+      }
+      record.result = *std::move(reading);
       if (const auto ok = run.append(record); !ok) return ok.error();
     }
   }

@@ -23,6 +23,10 @@ Result<void> apply(LlamaContext& context, const Candidate& candidate);
 // and as in the file under every plan. Domain: something was decoded.
 Rotation reaching_rotation(const LlamaContext& context);
 
+// A logit that is not a number means that the model broke down, most likely an overflow in float16. `record` says under
+// what, and on what.
+Result<void> check_finite(const Record& record, double nll);
+
 // One kind of pass.
 struct Pass {
   std::string task;
@@ -30,8 +34,8 @@ struct Pass {
   std::vector<std::pair<std::string_view, std::string>> settings;
   // What a pass over this document computes; 0: nothing to do.
   std::function<std::int64_t(const Document&)> tokens;
-  // Fills points (and what else the task keeps) of a record. The candidate is in the context, whose cache is empty.
-  std::function<Result<void>(const Document&, Meter&, Record&)> run;
+  // The candidate is in the context, whose cache is empty. What was computed is read back afterwards.
+  std::function<Result<Reading>(const Document&, Meter&)> run;
 };
 
 // Every candidate over every document, one document after the other; what the run has is not repeated, what is finished

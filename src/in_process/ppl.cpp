@@ -43,10 +43,10 @@ class Sums {
     }
   }
 
-  void into(Record& record) const {
-    record.points = points_;
-    record.bucket = kBucket;
-    record.bucket_nll = buckets_;
+  void into(Reading& reading) const {
+    reading.points = points_;
+    reading.bucket = kBucket;
+    reading.bucket_nll = buckets_;
   }
 
  private:
@@ -54,7 +54,7 @@ class Sums {
   const PplOptions& options_;
   double total_ = 0;
   std::vector<double> buckets_;
-  std::vector<Record::Point> points_;
+  std::vector<Reading::Point> points_;
 };
 
 // The unextended model over the same tokens, a few rows at a time beside the pass that is compared with it.
@@ -88,8 +88,9 @@ class Unextended {
   std::vector<float> rows_;
 };
 
-Result<void> pass(LlamaContext& context, std::span<const Token> tokens, const PplOptions& options,
-                  Unextended* unextended, Meter& meter, Record& record) {
+Result<Reading> pass(LlamaContext& context, std::span<const Token> tokens, const PplOptions& options,
+                     Unextended* unextended, Meter& meter) {
+  Reading reading;
   Sums sums(tokens, options);
   const auto kl_tokens = static_cast<std::size_t>(std::min<std::int64_t>(options.kl_tokens, std::ssize(tokens)));
   for (std::size_t at = 0; at < tokens.size();) {
@@ -103,22 +104,22 @@ Result<void> pass(LlamaContext& context, std::span<const Token> tokens, const Pp
     const Result<void> decoded =
         context.decode(slice, {.logits_from = 0}, [&](std::size_t index, std::span<const float> row) {
           sums.row(at + index, row);
-          if (compared) record.kl += kl_divergence(unextended->row(index), row);
+          if (compared) reading.kl += kl_divergence(unextended->row(index), row);
         });
     if (!decoded) return decoded.error();
     at += count;
     meter.advance(static_cast<std::int64_t>(count));
   }
-  if (unextended != nullptr) record.kl_tokens = static_cast<std::int64_t>(kl_tokens);
-  sums.into(record);
-  return {};
+  if (unextended != nullptr) reading.kl_tokens = static_cast<std::int64_t>(kl_tokens);
+  sums.into(reading);
+  return reading;
 }
 
 // tools/perplexity of llama.cpp: pieces of n tokens, BOS in the place of the first, rows n/2 … n-2 scored.
-Result<void> chunk_pass(const LlamaModel& model, LlamaContext& context, std::span<const Token> tokens,
-                        const PplOptions& options, Meter& meter, Record& record) {
+Result<Reading> chunk_pass(const LlamaModel& model, LlamaContext& context, std::span<const Token> tokens,
+                           const PplOptions& options, Meter& meter) {
   const auto n = static_cast<std::size_t>(options.lengths.front());
-  Record::Point point{.length = options.lengths.front()};
+  Reading::Point point{.length = options.lengths.front()};
   for (std::size_t at = 0; at + n <= tokens.size(); at += n) {
     if (meter.cancelled()) return cancelled_error();
     std::vector<Token> piece(tokens.begin() + static_cast<std::ptrdiff_t>(at),
@@ -134,8 +135,7 @@ Result<void> chunk_pass(const LlamaModel& model, LlamaContext& context, std::spa
     if (!decoded) return decoded.error();
     meter.advance(static_cast<std::int64_t>(n));
   }
-  record.points = {point};
-  return {};
+  return Reading{.points = {point}};
 }
 
 }  // namespace
@@ -155,12 +155,12 @@ Result<void> measure_ppl(const LlamaModel& model, LlamaContext& context, std::sp
                                     {"kl", std::to_string(options.kl_tokens)}},
                        .tokens = [&](const Document& document) { return reach(document, options); },
                        .run =
-                           [&](const Document& document, Meter& meter, Record& record) {
+                           [&](const Document& document, Meter& meter) {
                              const auto length = static_cast<std::size_t>(reach(document, options));
                              const std::span<const Token> tokens = std::span(document.tokens).first(length);
-                             if (options.chunks) return chunk_pass(model, context, tokens, options, meter, record);
+                             if (options.chunks) return chunk_pass(model, context, tokens, options, meter);
                              if (unextended) unextended->restart();
-                             return pass(context, tokens, options, unextended ? &*unextended : nullptr, meter, record);
+                             return pass(context, tokens, options, unextended ? &*unextended : nullptr, meter);
                            }};
   return run_passes(context, documents, candidates, pass_over, run, control);
 }

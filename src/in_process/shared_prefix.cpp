@@ -5,6 +5,7 @@
 #include <cassert>
 #include <numeric>
 
+#include "in_process/log_softmax.h"
 #include "in_process/passes.h"
 
 namespace mrrope::eval {
@@ -77,6 +78,31 @@ Result<Reply> PrefixCache::answer(std::span<const Token> tokens, const GenerateO
   if (!reply) return reply.error();
   if (const auto ok = end(tokens, *at, step); !ok) return ok.error();
   return Reply{*reply, std::ssize(*reply) >= options.max_tokens};
+}
+
+Result<double> PrefixCache::nll(std::span<const Token> prompt, const Continuation& continuation) {
+  assert(continuation.from > 0 && continuation.from <= prompt.size() && !continuation.tokens.empty());
+  // With so many tokens before it that the kernel is that of long texts: the other one is a hundredth of a nat off
+  const std::size_t kept = continuation.from - std::min(kFewest, continuation.from);
+  cached_.resize(std::min(cached_.size(), kept));  // the rest may not be what the next prompt would have computed
+  if (!context_.truncate(kept)) {
+    context_.clear();
+    for (std::size_t at = 0; at < kept; at += ubatch_) {
+      const std::size_t count = std::min(ubatch_, kept - at);
+      if (const auto ok = context_.decode(prompt.subspan(at, count), {.logits_from = count}); !ok) return ok.error();
+    }
+  }
+  const std::span<const Token> before = prompt.subspan(kept, continuation.from - kept);
+  std::vector<Token> tokens(before.begin(), before.end());
+  tokens.insert(tokens.end(), continuation.tokens.begin(), continuation.tokens.end() - 1);
+  const std::size_t first = before.size() - 1;  // the row that predicts the first token of the continuation
+  double sum = 0;
+  const Result<void> decoded =
+      context_.decode(tokens, {.logits_from = first}, [&](std::size_t index, std::span<const float> row) {
+        sum += token_nll(row, static_cast<std::size_t>(continuation.tokens[index - first]));
+      });
+  if (!decoded) return decoded.error();
+  return sum;
 }
 
 Result<std::vector<float>> PrefixCache::logits(std::span<const Token> tokens,

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "in_process/encoder.h"
 #include "mrrope/runtime.h"
 
 namespace mrrope::eval {
@@ -36,6 +37,10 @@ class PrefixCache {
 
   // The logits after the prompt, in the place of an answer.
   Result<std::vector<float>> logits(std::span<const Token> tokens, const std::function<bool(std::int64_t)>& step);
+
+  // -ln p of a continuation of the prompt that was last answered. Its beginning is computed again where the model
+  // cannot go back. Domain: 0 < continuation.from <= prompt.size(), continuation.tokens is not empty.
+  Result<double> nll(std::span<const Token> prompt, const Continuation& continuation);
 
   [[nodiscard]] std::int64_t computed() const noexcept { return computed_; }  // prompt tokens so far
 

@@ -84,20 +84,20 @@ Record record_of(const Task& task, const Sample& sample) {
   record.task = task.name;
   record.document = fmt::format("seed {}, sample {}", sample.request.seed, sample.request.index);
   record.document_hash = content_hash(sample.prompt + sample.answer_prefix);
-  Record::Answer answer;
+  Answer answer;
   answer.length = sample.request.length;
   answer.index = sample.request.index;
   answer.depth = sample.depth;
   answer.asked_depth = sample.request.depth.value_or(-1);
   answer.references = sample.references;
-  record.answer = std::move(answer);
+  record.result = std::move(answer);
   return record;
 }
 
 void score_into(const Task& task, const Sample& sample, std::string text, Record& record) {
-  record.answer->score = score_answer(task, sample, text);
-  record.answer->others = other_scores(task, sample, text);
-  record.answer->text = std::move(text);
+  record.answer()->score = score_answer(task, sample, text);
+  record.answer()->others = other_scores(task, sample, text);
+  record.answer()->text = std::move(text);
 }
 
 }  // namespace mrrope::eval

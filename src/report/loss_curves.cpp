@@ -19,7 +19,8 @@ std::set<std::string> common_documents(std::span<const eval::Record> records, st
                                        std::size_t stretches) {
   std::map<std::string, std::set<std::string>> seen;  // plans by document
   for (const eval::Record& r : records) {
-    if (r.bucket_nll.size() >= stretches) seen[r.document_hash].insert(eval::PlanName{r.method, r.factor}.text());
+    if (r.reading()->bucket_nll.size() >= stretches)
+      seen[r.document_hash].insert(eval::PlanName{r.method, r.factor}.text());
   }
   std::set<std::string> common;
   for (const auto& [hash, measured] : seen) {
@@ -33,11 +34,12 @@ std::set<std::string> common_documents(std::span<const eval::Record> records, st
 std::optional<LossCurves> loss_curves(std::span<const eval::Record> records, std::size_t points) {
   LossCurves out{.plans = plans_of(records)};
   std::size_t stretches = 0;
-  const std::int64_t bucket = records.empty() ? 0 : records.front().bucket;
+  const std::int64_t bucket = records.empty() ? 0 : records.front().reading()->bucket;
   for (const eval::Record& r : records) {
-    if (bucket <= 0 || r.bucket != bucket || r.points.empty()) return std::nullopt;
-    const auto whole = static_cast<std::size_t>(r.points.back().length / bucket);
-    stretches = std::max(stretches, std::min(r.bucket_nll.size(), whole));
+    const eval::Reading& read = *r.reading();
+    if (bucket <= 0 || read.bucket != bucket || read.points.empty()) return std::nullopt;
+    const auto whole = static_cast<std::size_t>(read.points.back().length / bucket);
+    stretches = std::max(stretches, std::min(read.bucket_nll.size(), whole));
   }
   const std::set<std::string> documents = common_documents(records, out.plans.size(), stretches);
   if (stretches < kFewest || documents.empty()) return std::nullopt;
@@ -52,10 +54,11 @@ std::optional<LossCurves> loss_curves(std::span<const eval::Record> records, std
     std::vector<double> tokens(out.ends.size(), 0);
     std::set<std::string> left = documents;  // each once
     for (const eval::Record& r : records) {
-      if (eval::PlanName{r.method, r.factor} != plan || r.bucket_nll.size() < stretches) continue;
+      const std::vector<double>& nll = r.reading()->bucket_nll;
+      if (eval::PlanName{r.method, r.factor} != plan || nll.size() < stretches) continue;
       if (left.erase(r.document_hash) == 0) continue;
       for (std::size_t b = 0; b < stretches; ++b) {
-        curve[b / step] += r.bucket_nll[b];
+        curve[b / step] += nll[b];
         tokens[b / step] += static_cast<double>(b == 0 ? bucket - 1 : bucket);  // the first token is not predicted
       }
     }

@@ -35,7 +35,7 @@ std::string title_of(const Runs& runs) {
     if (std::find(models.begin(), models.end(), name) == models.end()) models.push_back(name);
   };
   for (const RunSource& source : runs.sources) {
-    if (!source.info.served()) add(source.info.model);
+    if (!source.info.served) add(source.info.model);
     else
       for (const eval::PlanName& plan : runs.scored_plans) add(plan.method);
   }

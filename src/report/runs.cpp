@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -81,9 +80,10 @@ class Reader {
  private:
   // Once: a record of two runs, and an answer to the same sample that another command asked for.
   Result<void> take(eval::Record&& record) {
-    const std::string identity = record.answer ? fmt::format("{}\n{}\n{}\n{}\n{}", record.task, record.method,
-                                                             record.factor, record.answer->length, record.document_hash)
-                                               : record.key;
+    const eval::Answer* answer = record.answer();
+    const std::string identity = answer != nullptr ? fmt::format("{}\n{}\n{}\n{}\n{}", record.task, record.method,
+                                                                 record.factor, answer->length, record.document_hash)
+                                                   : record.key;
     if (!seen_.insert(hash_of(identity)).second) return {};
     return add_record(runs_, std::move(record));
   }
@@ -92,6 +92,31 @@ class Reader {
   std::unordered_set<std::uint64_t> seen_;
 };
 
+// A sample is known by its task and its prompt; one that was measured twice counts as it was first. Without those whose
+// value is not known.
+std::vector<eval::ScorePair> paired(const Runs& runs, const eval::PlanName& a, const eval::PlanName& b,
+                                    std::int64_t length, double Score::*value) {
+  const auto index = [&](const eval::PlanName& plan) {
+    return std::find(runs.scored_plans.begin(), runs.scored_plans.end(), plan) - runs.scored_plans.begin();
+  };
+  const auto plan_a = index(a);
+  const auto plan_b = index(b);
+  std::unordered_map<std::uint64_t, double> of_a;
+  const auto sample = [](const Score& s) { return s.sample * 31 + s.task; };
+  for (const Score& s : runs.scores) {
+    if (s.plan == plan_a && s.length == length && !std::isnan(s.*value)) of_a.emplace(sample(s), s.*value);
+  }
+  std::vector<eval::ScorePair> pairs;
+  for (const Score& s : runs.scores) {
+    if (s.plan != plan_b || s.length != length || std::isnan(s.*value)) continue;
+    const auto found = of_a.find(sample(s));
+    if (found == of_a.end()) continue;
+    pairs.push_back({found->second, s.*value});
+    of_a.erase(found);
+  }
+  return pairs;
+}
+
 }  // namespace
 
 Result<void> add_record(Runs& runs, eval::Record record) {
@@ -99,7 +124,7 @@ Result<void> add_record(Runs& runs, eval::Record record) {
   record.task = printable(record.task);
   ++runs.records;
   ++runs.sources.back().records;
-  if (!record.answer) {
+  if (record.reading() != nullptr) {
     (record.task == "gap" ? runs.gaps : runs.passes).push_back(std::move(record));
     return {};
   }
@@ -108,18 +133,19 @@ Result<void> add_record(Runs& runs, eval::Record record) {
   if (std::max(task, plan) > std::numeric_limits<std::uint16_t>::max()) {
     return Error{ErrorCode::unsupported, "more than 65536 tasks or plans in one page", runs.sources.back().path};
   }
-  const eval::Record::Answer& answer = *record.answer;
+  const eval::Answer& answer = *record.answer();
   if (plan == runs.rotations.size()) runs.rotations.push_back(answer.rotation);
   if (runs.rotations[plan] != answer.rotation) runs.rotations[plan].clear();
   runs.scores.push_back({.sample = hash_of(record.document_hash),
                          .length = answer.length,
                          .score = answer.score,
+                         .nll = eval::nll_per_token(answer).value_or(std::numeric_limits<double>::quiet_NaN()),
                          .depth = static_cast<float>(answer.depth),
                          .asked_depth = static_cast<float>(answer.asked_depth),
                          .task = static_cast<std::uint16_t>(task),
                          .plan = static_cast<std::uint16_t>(plan),
                          .cut = answer.finish == "length",
-                         .empty = answer.text.find_first_not_of(" \t\r\n") == std::string::npos});
+                         .empty = eval::is_empty(answer)});
   return {};
 }
 
@@ -164,58 +190,31 @@ std::vector<eval::PlanName> plans_of(const Runs& runs) {
 }
 
 std::vector<eval::ScoreRow> score_rows(const Runs& runs) {
-  struct Group {
-    std::vector<double> scores;
-    std::size_t cut = 0;
-    std::size_t empty = 0;
-  };
-  std::map<std::tuple<std::uint16_t, std::uint16_t, std::int64_t>, Group> groups;
+  eval::ScoreTable table;
   for (const Score& s : runs.scores) {
-    Group& group = groups[{s.task, s.plan, s.length}];
-    group.scores.push_back(s.score);
-    group.cut += s.cut ? 1 : 0;
-    group.empty += s.empty ? 1 : 0;
+    const eval::PlanName& plan = runs.scored_plans[s.plan];
+    table.add({.task = runs.tasks[s.task],
+               .method = plan.method,
+               .factor = plan.factor,
+               .length = s.length,
+               .score = s.score,
+               .nll = std::isnan(s.nll) ? std::nullopt : std::optional(s.nll),
+               .cut = s.cut,
+               .empty = s.empty});
   }
-  std::vector<eval::ScoreRow> rows;
-  for (const auto& [place, group] : groups) {
-    const auto& [task, plan, length] = place;
-    const eval::Estimate e = eval::estimate(group.scores);
-    const auto n = static_cast<double>(e.n);
-    rows.push_back({.task = runs.tasks[task],
-                    .method = runs.scored_plans[plan].method,
-                    .factor = runs.scored_plans[plan].factor,
-                    .length = length,
-                    .score = e.mean,
-                    .stderr_score = e.stderr_mean,
-                    .samples = e.n,
-                    .cut = static_cast<double>(group.cut) / n,
-                    .empty = static_cast<double>(group.empty) / n});
-  }
-  return rows;
+  return table.rows();
 }
 
 eval::ScoreComparison compare_plans(const Runs& runs, const eval::PlanName& a, const eval::PlanName& b,
                                     std::int64_t length) {
-  const auto index = [&](const eval::PlanName& plan) {
-    return std::find(runs.scored_plans.begin(), runs.scored_plans.end(), plan) - runs.scored_plans.begin();
-  };
-  const auto plan_a = index(a);
-  const auto plan_b = index(b);
-  // A sample is known by its task and its prompt; one that was measured twice counts as it was first
-  std::unordered_map<std::uint64_t, double> of_a;
-  const auto sample = [](const Score& s) { return s.sample * 31 + s.task; };
-  for (const Score& s : runs.scores) {
-    if (s.plan == plan_a && s.length == length) of_a.emplace(sample(s), s.score);
-  }
-  std::vector<eval::ScorePair> pairs;
-  for (const Score& s : runs.scores) {
-    if (s.plan != plan_b || s.length != length) continue;
-    const auto found = of_a.find(sample(s));
-    if (found == of_a.end()) continue;
-    pairs.push_back({found->second, s.score});
-    of_a.erase(found);
-  }
-  eval::ScoreComparison out = compare_scores(pairs);
+  eval::ScoreComparison out = compare_scores(paired(runs, a, b, length, &Score::score));
+  out.length = length;
+  return out;
+}
+
+eval::NllComparison compare_plans_nll(const Runs& runs, const eval::PlanName& a, const eval::PlanName& b,
+                                      std::int64_t length) {
+  eval::NllComparison out = compare_nll(paired(runs, a, b, length, &Score::nll));
   out.length = length;
   return out;
 }

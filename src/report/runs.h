@@ -17,12 +17,13 @@
 
 namespace mrrope::report {
 
-// An answer without its text. 48 bytes; there may be a million.
+// An answer without its text. 56 bytes; there may be a million.
 struct Score {
   std::uint64_t sample =
       0;  // hash of the prompt's hash: two of a million are mistaken for each other once in 10^7 runs
   std::int64_t length = 0;
   double score = 0;
+  double nll = 0;          // of the right answer, nats per token; NaN: not known
   float depth = -1;        // of the (first) needle, 0 … 1; negative: none
   float asked_depth = -1;  // negative: none was asked for
   std::uint16_t task = 0;  // in Runs::tasks
@@ -56,8 +57,8 @@ struct Runs {
   std::vector<RunSource> sources;
   std::vector<AttentionFile> attention;
   std::vector<Plan> plans;                   // of plan files
-  std::vector<eval::Record> passes;          // of ppl runs, whole
-  std::vector<eval::Record> gaps;            // of gap runs, whole
+  std::vector<eval::Record> passes;          // readings of ppl runs, whole
+  std::vector<eval::Record> gaps;            // readings of gap runs, whole
   std::vector<Score> scores;                 // of all tasks with answers
   std::vector<std::string> tasks;            // in the order of the records
   std::vector<eval::PlanName> scored_plans;  // the same
@@ -80,8 +81,10 @@ std::vector<eval::PlanName> plans_of(const Runs& runs);
 
 // As score_table(), for what is left of the answers.
 std::vector<eval::ScoreRow> score_rows(const Runs& runs);
-// As compare_scores() over all tasks.
+// As compare_scores() and compare_nll() over all tasks.
 eval::ScoreComparison compare_plans(const Runs& runs, const eval::PlanName& a, const eval::PlanName& b,
                                     std::int64_t length);
+eval::NllComparison compare_plans_nll(const Runs& runs, const eval::PlanName& a, const eval::PlanName& b,
+                                      std::int64_t length);
 
 }  // namespace mrrope::report

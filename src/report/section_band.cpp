@@ -30,12 +30,13 @@ struct Setting {
 
 // Nothing for a table that has no such edges: linear, ntk, none.
 std::optional<std::pair<int, int>> edges(const std::vector<double>& trained, const eval::Record& record) {
-  if (trained.empty() || trained.size() != record.inv_freq.size() || record.factor <= 1) return std::nullopt;
+  const std::vector<double>& inv_freq = record.reading()->inv_freq;
+  if (trained.empty() || trained.size() != inv_freq.size() || record.factor <= 1) return std::nullopt;
   int low = -1;
   int high = -1;
   for (std::size_t i = 0; i < trained.size(); ++i) {
-    if (record.inv_freq[i] <= 0) continue;
-    const double s = trained[i] / record.inv_freq[i];
+    if (inv_freq[i] <= 0) continue;
+    const double s = trained[i] / inv_freq[i];
     if (std::fabs(s - 1) < kSame && low == static_cast<int>(i) - 1) low = static_cast<int>(i);
     if (high < 0 && std::fabs(s / record.factor - 1) < kSame) high = static_cast<int>(i);
   }
@@ -46,7 +47,7 @@ std::optional<std::pair<int, int>> edges(const std::vector<double>& trained, con
 std::vector<Setting> settings_of(const Runs& runs) {
   std::vector<double> trained;
   for (const eval::Record& r : runs.passes) {
-    if (r.method == "none") trained = r.inv_freq;
+    if (r.method == "none") trained = r.reading()->inv_freq;
   }
   const std::vector<eval::PplRow> rows = ppl_table(runs.passes);
   std::int64_t longest = 0;

@@ -63,8 +63,12 @@ Tables tables_of(const Runs& runs) {
   };
   for (const std::vector<eval::Record>* records : {&runs.passes, &runs.gaps}) {
     for (const eval::Record& r : *records) {
-      if (r.method == "none" && out.trained.empty()) out.trained = r.inv_freq;
-      add({{r.method, r.factor}, r.inv_freq, r.attention_scale, eval::rotation_hash(r.inv_freq, r.attention_scale)});
+      const eval::Reading& read = *r.reading();
+      if (r.method == "none" && out.trained.empty()) out.trained = read.inv_freq;
+      add({{r.method, r.factor},
+           read.inv_freq,
+           read.attention_scale,
+           eval::rotation_hash(read.inv_freq, read.attention_scale)});
     }
   }
   for (const Plan& plan : runs.plans) {

@@ -95,8 +95,7 @@ std::string best_sentence(const Best& best, std::int64_t length, std::size_t pla
   std::string text =
       fmt::format("{} has the lowest perplexity at {}: {}.", best.plan.text(), at, ppl_text(best.row->ppl));
   if (!best.tied.empty()) {
-    text += fmt::format(" Paired over {}, {} not told apart from it.", texts_word(best.row->documents),
-                        listed_are(best.tied));
+    text += fmt::format(" Paired over {}, it is tied with {}.", texts_word(best.row->documents), listed(best.tied));
   }
   if (!best.lower.empty()) text += fmt::format(" On the texts that both have, {} lower.", listed_are(best.lower));
   if (!best.apart.empty()) text += fmt::format(" Of {} other texts were measured.", listed(best.apart));

@@ -32,7 +32,7 @@ Figure run_table(const Runs& runs) {
     if (any) figure.table.rows.push_back(std::move(cells));
   };
   line("task", [](const RunSource& s) { return s.info.task; });
-  line("model", [](const RunSource& s) { return s.info.served() ? "" : s.info.model; });
+  line("model", [](const RunSource& s) { return s.info.served ? "" : s.info.model; });
   line("model hash (XXH3)", [](const RunSource& s) { return s.info.model_hash; });
   line("architecture", [](const RunSource& s) { return s.info.architecture; });
   line("trained length",
@@ -70,7 +70,8 @@ Figure plan_table(const Runs& runs) {
   };
   for (const std::vector<eval::Record>* records : {&runs.passes, &runs.gaps}) {
     for (const eval::Record& r : *records) {
-      if (!r.inv_freq.empty()) add({r.method, r.factor}, eval::rotation_hash(r.inv_freq, r.attention_scale));
+      const eval::Reading& read = *r.reading();
+      if (!read.inv_freq.empty()) add({r.method, r.factor}, eval::rotation_hash(read.inv_freq, read.attention_scale));
     }
   }
   for (std::size_t i = 0; i < runs.scored_plans.size(); ++i) add(runs.scored_plans[i], runs.rotations[i]);

@@ -88,7 +88,7 @@ std::string best_sentence(const Runs& runs, const std::vector<eval::MeanScoreRow
   std::string text = fmt::format("{} scores highest at {}: {:.1f} % ({}).", first.text(), format_context(length),
                                  100 * best->score, what(runs));
   if (!tied.empty()) {
-    text += fmt::format(" On the same samples {} not told apart from it.", listed_are(tied));
+    text += fmt::format(" On the same samples it is tied with {}.", listed(tied));
   }
   if (!higher.empty()) text += fmt::format(" On the samples that both have, {} higher.", listed_are(higher));
   if (!apart.empty()) text += fmt::format(" Of {} other samples were measured.", listed(apart));
@@ -205,6 +205,39 @@ std::optional<Figure> paired_table(const Context& context, const std::vector<eva
   return figure;
 }
 
+// What the models thought of the right answers; none if no run in process says it.
+std::optional<Figure> right_table(const Context& context, const std::vector<eval::MeanScoreRow>& means) {
+  const Runs& runs = context.runs;
+  const std::vector<std::int64_t> lengths = lengths_of(means);
+  const std::int64_t judged = judged_length(means);
+  const eval::PlanName base = baseline_of(context, runs.scored_plans);
+  Figure figure{.name = "right-answers", .title = "How likely the right answer was"};
+  figure.data.columns = {"plan", "length", "nats", "stderr"};
+  figure.table.header = {"-ln p, nats per token"};
+  for (const std::int64_t length : lengths) figure.table.header.push_back(format_context(length));
+  std::string all;
+  for (const eval::PlanName& plan : runs.scored_plans) {
+    std::vector<std::string> cells = {plan.text()};
+    for (const std::int64_t length : lengths) {
+      const eval::MeanScoreRow* m = ranked_at(means, plan, length);
+      cells.push_back(m != nullptr && m->nll ? fmt::format("{:.3f} ± {:.3f}", *m->nll, m->stderr_nll) : "-");
+      if (m != nullptr && m->nll) figure.data.rows.push_back({plan.text(), length, *m->nll, m->stderr_nll});
+    }
+    figure.table.rows.push_back(std::move(cells));
+    const eval::NllComparison c = compare_plans_nll(runs, plan, base, judged);
+    if (plan != base && c.samples > 0) all += fmt::format("{}{} {}", all.empty() ? "" : "; ", plan.text(), c.verdict());
+  }
+  if (figure.data.rows.empty()) return std::nullopt;
+  figure.conclusion =
+      all.empty() ? std::string("A likelihood says more than a hit or a miss.")
+                  : fmt::format("At {} against {}, on the same samples: {}.", format_context(judged), base.text(), all);
+  figure.reading =
+      "-ln p of the right answer after the prompt, whatever the model said; lower is better, 0 is certain. It tells "
+      "plans "
+      "apart from fewer samples than hits do. ± standard error.";
+  return figure;
+}
+
 // RULER's table: every task at every length, plan by plan.
 Figure task_table(const Runs& runs, const std::vector<eval::ScoreRow>& rows, const std::vector<std::int64_t>& lengths) {
   Figure figure{.name = "tasks", .title = "Task by task"};
@@ -249,6 +282,7 @@ std::optional<Section> score_section(const Context& context) {
   Section section{.name = "scores", .title = "Tasks", .figures = {}};
   section.figures.push_back(mean_figure(context, means));
   if (auto figure = paired_table(context, means)) section.figures.push_back(*std::move(figure));
+  if (auto figure = right_table(context, means)) section.figures.push_back(*std::move(figure));
   for (Figure& figure : needle_figures(context)) section.figures.push_back(std::move(figure));
   if (context.runs.tasks.size() > 1) section.figures.push_back(task_table(context.runs, rows, lengths_of(means)));
   return section;

@@ -71,7 +71,7 @@ std::string file_time(std::chrono::system_clock::time_point time) {
 }
 
 std::string model_name(const RunInfo& info, const PlanResults& plan) {
-  if (info.served()) return plan.method;
+  if (info.served) return plan.method;
   return plan.method == "none" ? info.model + "-none"
                                : fmt::format("{}-{}-x{:g}", info.model, plan.method, plan.factor);
 }
@@ -90,10 +90,12 @@ std::vector<PlanResults> results_of(std::span<const Record> records) {
   std::set<std::tuple<std::string_view, std::string_view, double, std::int64_t, std::string_view>> seen;
   for (const Record& r : records) {
     // A prompt that was asked twice counts once, in the table as in the samples
-    if (r.answer && !seen.emplace(r.task, r.method, r.factor, r.answer->length, r.document_hash).second) continue;
+    const Answer* answer = r.answer();
+    if (answer != nullptr && !seen.emplace(r.task, r.method, r.factor, answer->length, r.document_hash).second)
+      continue;
     PlanResults& plan = find_or_add(plans, {.method = r.method, .factor = r.factor, .tasks = {}},
                                     [&](const PlanResults& p) { return p.method == r.method && p.factor == r.factor; });
-    find_or_add(plan.tasks, {.name = r.task, .answers = r.answer.has_value(), .metrics = {}, .records = {}},
+    find_or_add(plan.tasks, {.name = r.task, .answers = answer != nullptr, .metrics = {}, .records = {}},
                 [&](const TaskResults& t) { return t.name == r.task; })
         .records.push_back(&r);
   }
@@ -201,7 +203,7 @@ Json results_json(const RunInfo& info, const PlanResults& plan, std::span<const 
   }
   json["config"] = {{"model", info.engine},
                     {"model_args",
-                     {{"pretrained", info.served() ? plan.method : info.model},
+                     {{"pretrained", info.served ? plan.method : info.model},
                       {"rope_method", plan.method},
                       {"rope_scale", plan.factor}}},
                     {"batch_size", nullptr},
@@ -248,8 +250,8 @@ Json sample_json(const TaskResults& task, const Record& record, std::size_t numb
     metrics.push_back(std::to_string(m.length));
     values[std::to_string(m.length)] = -1.0;
   }
-  if (record.answer) {
-    const Record::Answer& a = *record.answer;
+  if (const Answer* answer = record.answer()) {
+    const Answer& a = *answer;
     references = a.references;
     response = a.text;
     doc.update({{"index", a.index},
@@ -265,13 +267,13 @@ Json sample_json(const TaskResults& task, const Record& record, std::size_t numb
       values[rule] = value;
     }
   } else {
-    for (const Record::Point& p : record.points) {
+    for (const Reading::Point& p : record.reading()->points) {
       if (p.predicted <= 0) continue;
       values[std::to_string(p.length)] = std::exp(p.nll / static_cast<double>(p.predicted));
       response = fmt::format("{}", -p.nll);
     }
   }
-  const std::string target = record.answer ? text_of(references) : "";
+  const std::string target = record.answer() != nullptr ? text_of(references) : "";
   Json json{{"doc_id", number},
             {"doc", doc},
             {"target", target},

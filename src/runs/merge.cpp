@@ -41,9 +41,9 @@ Key key_of(const Record& record) {
 
 // What two measurements of one thing should agree in: the score, or the sums at every length.
 std::uint64_t result_of(const Record& record) {
-  if (record.answer) return XXH3_64bits(&record.answer->score, sizeof(double));
+  if (const Answer* answer = record.answer()) return XXH3_64bits(&answer->score, sizeof(double));
   std::vector<double> numbers;
-  for (const Record::Point& p : record.points) {
+  for (const Reading::Point& p : record.reading()->points) {
     numbers.insert(numbers.end(), {static_cast<double>(p.length), static_cast<double>(p.predicted), p.nll});
   }
   return XXH3_64bits(numbers.data(), numbers.size() * sizeof(double));

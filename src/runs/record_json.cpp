@@ -49,7 +49,7 @@ std::vector<std::string> texts(ObjectReader& object, std::string_view key) {
   return out;
 }
 
-Json to_json(const Record::Answer& a) {
+Json to_json(const Answer& a) {
   Json json{{"length", a.length},
             {"index", a.index},
             {"depth", a.depth},
@@ -61,12 +61,13 @@ Json to_json(const Record::Answer& a) {
             {"score", a.score}};
   if (a.asked_depth >= 0) json["asked_depth"] = a.asked_depth;
   if (!a.others.empty()) json["others"] = a.others;
+  if (a.right) json["right"] = {{"nll", a.right->nll}, {"tokens", a.right->tokens}};
   if (!a.rotation.empty()) json["rotation"] = a.rotation;
   return json;
 }
 
-Record::Answer read_answer(ObjectReader in) {
-  Record::Answer a;
+Answer read_answer(ObjectReader in) {
+  Answer a;
   a.length = in.integer("length", 0, kMost);
   a.index = in.integer("index", 0, kMost);
   a.depth = in.number("depth");
@@ -82,15 +83,20 @@ Record::Answer read_answer(ObjectReader in) {
     ObjectReader others = in.object("others");
     for (const auto& [name, value] : in.any("others").items()) a.others[name] = others.number(name);
   }
+  if (in.has("right")) {
+    ObjectReader right = in.object("right");
+    a.right = RightAnswer{right.number("nll"), right.integer("tokens", 1, kMost)};
+    right.finish();
+  }
   if (in.has("rotation")) a.rotation = in.text("rotation");
   in.finish();
   return a;
 }
 
-// What passes over documents leave: the fields that a record with an answer does not have.
-void write_pass(const Record& record, Json& json) {
+// These are members of the record itself.
+void write_reading(const Reading& record, Json& json) {
   json["points"] = Json::array();
-  for (const Record::Point& p : record.points) {
+  for (const Reading::Point& p : record.points) {
     json["points"].push_back(Json{{"length", p.length}, {"predicted", p.predicted}, {"nll", p.nll}});
   }
   json["bucket"] = record.bucket;
@@ -101,7 +107,8 @@ void write_pass(const Record& record, Json& json) {
   json["attention_scale"] = record.attention_scale;
 }
 
-void read_pass(ObjectReader& in, Record& r) {
+Reading read_reading(ObjectReader& in) {
+  Reading r;
   const Json& points = in.array("points");
   for (std::size_t i = 0; i < points.size(); ++i) {
     ObjectReader point(points[i], in.path("points") + "[" + std::to_string(i) + "]");
@@ -114,6 +121,7 @@ void read_pass(ObjectReader& in, Record& r) {
   r.kl = in.number("kl");
   r.inv_freq = in.numbers("inv_freq");
   r.attention_scale = in.number("attention_scale");
+  return r;
 }
 
 }  // namespace
@@ -126,10 +134,10 @@ std::string to_json(const Record& record) {
             {"factor", record.factor},
             {"document", record.document},
             {"document_hash", record.document_hash}};
-  if (record.answer) {
-    json["answer"] = to_json(*record.answer);
+  if (const Answer* answer = record.answer()) {
+    json["answer"] = to_json(*answer);
   } else {
-    write_pass(record, json);
+    write_reading(*record.reading(), json);
   }
   json["seconds"] = record.seconds;
   // Names come from files of any spelling, answers from models of any kind
@@ -150,9 +158,9 @@ Result<Record> record_from_json(std::string_view text) {
     r.document = in.text("document");
     r.document_hash = in.text("document_hash");
     if (in.has("answer")) {
-      r.answer = read_answer(in.object("answer"));
+      r.result = read_answer(in.object("answer"));
     } else {
-      read_pass(in, r);
+      r.result = read_reading(in);
     }
     r.seconds = in.number("seconds");
     return r;
@@ -169,6 +177,7 @@ std::string to_json(const RunInfo& info) {
                                {"architecture", info.architecture},
                                {"context_trained", info.context_trained},
                                {"engine", info.engine},
+                               {"served", info.served},
                                {"version", info.version},
                                {"machine", info.machine},
                                {"started", info.started},
@@ -186,6 +195,7 @@ Result<RunInfo> run_info_from_json(std::string_view text) {
     info.architecture = in.text("architecture");
     info.context_trained = in.integer("context_trained", 0, kMost);
     info.engine = in.text("engine");
+    info.served = in.boolean("served");
     info.version = in.text("version");
     info.machine = in.text("machine");
     info.started = in.text("started");

@@ -24,44 +24,47 @@ struct Mean {
 
 constexpr std::int64_t kLast = 2048;
 
-const Record::Point* point_at(const Record& record, std::int64_t length) {
-  for (const Record::Point& p : record.points) {
+const Reading::Point* point_at(const Record& record, std::int64_t length) {
+  const Reading* reading = record.reading();
+  if (reading == nullptr) return nullptr;
+  for (const Reading::Point& p : reading->points) {
     if (p.length == length && p.predicted > 0) return &p;
   }
   return nullptr;
 }
 
-Mean over_all(const Record::Point& p) { return {p.nll / static_cast<double>(p.predicted), p.predicted}; }
+Mean over_all(const Reading::Point& p) { return {p.nll / static_cast<double>(p.predicted), p.predicted}; }
 
 // What is left of the sum at `length` without the stretches before (length - kLast): from the end of a stretch on, so
 // up to a stretch more than kLast. Token 0 is never predicted.
-std::optional<Mean> over_last(const Record& record, const Record::Point& p) {
-  if (record.bucket <= 0) return std::nullopt;
-  const auto before = static_cast<std::size_t>(std::max<std::int64_t>(0, p.length - kLast) / record.bucket);
+std::optional<Mean> over_last(const Reading& reading, const Reading::Point& p) {
+  if (reading.bucket <= 0) return std::nullopt;
+  const auto before = static_cast<std::size_t>(std::max<std::int64_t>(0, p.length - kLast) / reading.bucket);
   if (before == 0) return over_all(p);
-  if (before > record.bucket_nll.size()) return std::nullopt;
-  const double sum =
-      std::accumulate(record.bucket_nll.begin(), record.bucket_nll.begin() + static_cast<std::ptrdiff_t>(before), 0.0);
-  const std::int64_t predicted = p.length - static_cast<std::int64_t>(before) * record.bucket;
+  if (before > reading.bucket_nll.size()) return std::nullopt;
+  const double sum = std::accumulate(reading.bucket_nll.begin(),
+                                     reading.bucket_nll.begin() + static_cast<std::ptrdiff_t>(before), 0.0);
+  const std::int64_t predicted = p.length - static_cast<std::int64_t>(before) * reading.bucket;
   return Mean{(p.nll - sum) / static_cast<double>(predicted), predicted};
 }
 
 // Means of the stretches up to `length`: what a single document can say about its own spread.
-std::vector<double> stretches(const Record& record, std::int64_t from, std::int64_t length) {
+std::vector<double> stretches(const Reading& reading, std::int64_t from, std::int64_t length) {
   std::vector<double> means;
-  if (record.bucket <= 1) return means;
-  for (std::int64_t b = from / record.bucket; (b + 1) * record.bucket <= length; ++b) {
-    if (b >= static_cast<std::int64_t>(record.bucket_nll.size())) break;
-    means.push_back(record.bucket_nll[static_cast<std::size_t>(b)] /
-                    static_cast<double>(b == 0 ? record.bucket - 1 : record.bucket));
+  if (reading.bucket <= 1) return means;
+  for (std::int64_t b = from / reading.bucket; (b + 1) * reading.bucket <= length; ++b) {
+    if (b >= static_cast<std::int64_t>(reading.bucket_nll.size())) break;
+    means.push_back(reading.bucket_nll[static_cast<std::size_t>(b)] /
+                    static_cast<double>(b == 0 ? reading.bucket - 1 : reading.bucket));
   }
   return means;
 }
 
 // A document under a plan, as far as `length`.
 struct Measured {
-  const Record* record = nullptr;
-  const Record::Point* point = nullptr;
+  std::string_view document;  // its hash
+  const Reading* reading = nullptr;
+  const Reading::Point* point = nullptr;
 };
 
 // Each document once, as it was measured first; where KL was asked for, as it was last.
@@ -71,11 +74,12 @@ std::vector<Measured> measured(std::span<const Record> records, std::string_view
   std::unordered_map<std::string_view, std::size_t> places;
   for (const Record& r : records) {
     if (r.method != method || r.factor != factor) continue;
-    const Record::Point* p = point_at(r, length);
+    const Reading::Point* p = point_at(r, length);
     if (p == nullptr) continue;
     const auto [place, is_new] = places.emplace(r.document_hash, documents.size());
-    if (is_new) documents.push_back({&r, p});
-    else if (r.kl_tokens > 0) documents[place->second] = {&r, p};
+    const Measured found{r.document_hash, r.reading(), p};
+    if (is_new) documents.push_back(found);
+    else if (found.reading->kl_tokens > 0) documents[place->second] = found;
   }
   return documents;
 }
@@ -139,7 +143,9 @@ std::vector<PplRow> ppl_table(std::span<const Record> records) {
   for (const Record& r : records) {
     const std::pair plan(r.method, r.factor);
     if (std::find(plans.begin(), plans.end(), plan) == plans.end()) plans.push_back(plan);
-    for (const Record::Point& p : r.points) lengths.push_back(p.length);
+    if (const Reading* reading = r.reading()) {
+      for (const Reading::Point& p : reading->points) lengths.push_back(p.length);
+    }
   }
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
@@ -151,14 +157,14 @@ std::vector<PplRow> ppl_table(std::span<const Record> records) {
       std::vector<double> last;
       double kl = 0;
       double kl_tokens = 0;
-      const Record* only = nullptr;
-      for (const auto& [record, point] : measured(records, method, factor, length)) {
-        only = record;
+      const Reading* only = nullptr;
+      for (const auto& [document, reading, point] : measured(records, method, factor, length)) {
+        only = reading;
         means.push_back(over_all(*point).value);
         row.predicted += point->predicted;
-        if (const auto mean = over_last(*record, *point)) last.push_back(mean->value);
-        kl += record->kl;
-        kl_tokens += static_cast<double>(record->kl_tokens);
+        if (const auto mean = over_last(*reading, *point)) last.push_back(mean->value);
+        kl += reading->kl;
+        kl_tokens += static_cast<double>(reading->kl_tokens);
       }
       if (means.empty()) continue;
       const Estimate nll = estimate(means);
@@ -179,18 +185,17 @@ Comparison compare_ppl(std::span<const Record> records, std::string_view method_
                        std::string_view method_b, double factor_b, std::int64_t length, bool last) {
   Comparison out{.length = length};
   std::vector<double> differences;
-  std::pair<const Record*, const Record*> only;
+  std::pair<const Reading*, const Reading*> only;
   const std::vector<Measured> of_b = measured(records, method_b, factor_b, length);
   for (const Measured& a : measured(records, method_a, factor_a, length)) {
-    const auto b = std::find_if(of_b.begin(), of_b.end(), [&](const Measured& other) {
-      return other.record->document_hash == a.record->document_hash;
-    });
+    const auto b =
+        std::find_if(of_b.begin(), of_b.end(), [&](const Measured& other) { return other.document == a.document; });
     if (b == of_b.end()) continue;
-    const auto mean_a = last ? over_last(*a.record, *a.point) : std::optional(over_all(*a.point));
-    const auto mean_b = last ? over_last(*b->record, *b->point) : std::optional(over_all(*b->point));
+    const auto mean_a = last ? over_last(*a.reading, *a.point) : std::optional(over_all(*a.point));
+    const auto mean_b = last ? over_last(*b->reading, *b->point) : std::optional(over_all(*b->point));
     if (!mean_a || !mean_b || mean_a->predicted != mean_b->predicted) continue;
     differences.push_back(mean_a->value - mean_b->value);
-    only = {a.record, b->record};
+    only = {a.reading, b->reading};
   }
   out.documents = differences.size();
   if (differences.empty()) return out;

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "mrrope/statistics.h"
@@ -30,8 +31,6 @@ class Order {
   std::map<T, std::size_t> ranks_;
 };
 
-bool visible(std::string_view text) { return text.find_first_not_of(" \t\r\n") != std::string_view::npos; }
-
 struct Sample {
   std::string_view task;
   std::int64_t length = 0;
@@ -45,6 +44,43 @@ struct HashOfSample {
     return hash(s.document_hash) ^ (hash(s.task) * 31) ^ static_cast<std::size_t>(s.length);
   }
 };
+
+// Values of the samples that both plans have. A sample measured twice counts once, as it was first.
+std::vector<ScorePair> paired(std::span<const Record> records, const PlanName& plan_a, const PlanName& plan_b,
+                              std::string_view task, std::int64_t length,
+                              const std::function<std::optional<double>(const Answer&)>& value) {
+  struct Pair {
+    const Answer* a = nullptr;
+    const Answer* b = nullptr;
+  };
+  std::unordered_map<Sample, Pair, HashOfSample> pairs;
+  for (const Record& r : records) {
+    const Answer* answer = r.answer();
+    if (answer == nullptr || answer->length != length || (!task.empty() && r.task != task)) continue;
+    const bool is_a = r.method == plan_a.method && r.factor == plan_a.factor;
+    const bool is_b = r.method == plan_b.method && r.factor == plan_b.factor;
+    if (!is_a && !is_b) continue;
+    Pair& pair = pairs[{r.task, length, r.document_hash}];
+    if (is_a && pair.a == nullptr) pair.a = answer;
+    if (is_b && pair.b == nullptr) pair.b = answer;
+  }
+  std::vector<ScorePair> values;
+  for (const auto& [sample, pair] : pairs) {
+    if (pair.a == nullptr || pair.b == nullptr) continue;
+    const std::optional<double> a = value(*pair.a);
+    const std::optional<double> b = value(*pair.b);
+    if (a && b) values.push_back({*a, *b});
+  }
+  return values;
+}
+
+// The mean of differences and its interval; of a single one it is infinite. Sorted: the same whatever the order of the
+// records.
+Interval interval_of(std::vector<double>& differences) {
+  std::sort(differences.begin(), differences.end());
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return differences.size() > 1 ? interval95(differences) : Interval{-kInfinity, kInfinity};
+}
 
 // P of a split at least this uneven among n fair coins: twice the lower tail, term by term from the logarithm of the
 // first.
@@ -61,41 +97,76 @@ double sign_test(std::size_t few, std::size_t many) {
 
 }  // namespace
 
-std::vector<ScoreRow> score_table(std::span<const Record> records) {
+std::optional<double> nll_per_token(const Answer& answer) {
+  if (!answer.right) return std::nullopt;
+  return answer.right->nll / static_cast<double>(answer.right->tokens);
+}
+
+bool is_empty(const Answer& answer) { return answer.text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+
+struct ScoreTable::Groups {
   struct Group {
-    std::vector<double> scores;
+    Entry first = {};  // for its names
+    std::vector<double> scores = {}, nll = {};
     std::size_t cut = 0;
     std::size_t empty = 0;
-    const Record* first = nullptr;
-    std::unordered_set<std::string_view> seen;  // prompts
   };
   Order<std::string_view> task_order;
   Order<std::pair<std::string_view, double>> plan_order;
   std::map<std::tuple<std::size_t, std::size_t, std::int64_t>, Group> groups;
-  for (const Record& r : records) {
-    if (!r.answer) continue;
-    Group& group = groups[{task_order(r.task), plan_order({r.method, r.factor}), r.answer->length}];
-    if (!group.seen.insert(r.document_hash).second) continue;
-    if (group.first == nullptr) group.first = &r;
-    group.scores.push_back(r.answer->score);
-    if (r.answer->finish == "length") ++group.cut;
-    if (!visible(r.answer->text)) ++group.empty;
-  }
+};
+
+ScoreTable::ScoreTable() : groups_(std::make_unique<Groups>()) {}
+ScoreTable::~ScoreTable() = default;
+
+void ScoreTable::add(const Entry& entry) {
+  Groups& all = *groups_;
+  const std::tuple place(all.task_order(entry.task), all.plan_order({entry.method, entry.factor}), entry.length);
+  Groups::Group& group = all.groups.try_emplace(place, Groups::Group{.first = entry}).first->second;
+  group.scores.push_back(entry.score);
+  if (entry.nll) group.nll.push_back(*entry.nll);
+  if (entry.cut) ++group.cut;
+  if (entry.empty) ++group.empty;
+}
+
+std::vector<ScoreRow> ScoreTable::rows() const {
   std::vector<ScoreRow> rows;
-  for (const auto& [place, group] : groups) {
-    const Estimate e = estimate(group.scores);
-    const auto n = static_cast<double>(e.n);
-    rows.push_back({.task = group.first->task,
-                    .method = group.first->method,
-                    .factor = group.first->factor,
-                    .length = group.first->answer->length,
-                    .score = e.mean,
-                    .stderr_score = e.stderr_mean,
-                    .samples = e.n,
+  for (const auto& [place, group] : groups_->groups) {
+    const Estimate score = estimate(group.scores);
+    const Estimate nll = estimate(group.nll);
+    const auto n = static_cast<double>(score.n);
+    rows.push_back({.task = std::string(group.first.task),
+                    .method = std::string(group.first.method),
+                    .factor = group.first.factor,
+                    .length = group.first.length,
+                    .score = score.mean,
+                    .stderr_score = score.stderr_mean,
+                    .samples = score.n,
                     .cut = static_cast<double>(group.cut) / n,
-                    .empty = static_cast<double>(group.empty) / n});
+                    .empty = static_cast<double>(group.empty) / n,
+                    .nll = nll.n > 0 ? std::optional(nll.mean) : std::nullopt,
+                    .stderr_nll = nll.stderr_mean});
   }
   return rows;
+}
+
+std::vector<ScoreRow> score_table(std::span<const Record> records) {
+  ScoreTable table;
+  std::set<std::tuple<std::string_view, std::string_view, double, std::int64_t, std::string_view>> seen;
+  for (const Record& r : records) {
+    const Answer* answer = r.answer();
+    if (answer == nullptr) continue;
+    if (!seen.emplace(r.task, r.method, r.factor, answer->length, r.document_hash).second) continue;
+    table.add({.task = r.task,
+               .method = r.method,
+               .factor = r.factor,
+               .length = answer->length,
+               .score = answer->score,
+               .nll = nll_per_token(*answer),
+               .cut = answer->finish == "length",
+               .empty = is_empty(*answer)});
+  }
+  return table.rows();
 }
 
 std::vector<MeanScoreRow> mean_scores(std::span<const ScoreRow> table) {
@@ -103,6 +174,9 @@ std::vector<MeanScoreRow> mean_scores(std::span<const ScoreRow> table) {
     MeanScoreRow row;
     double variance = 0;  // of the sum of task scores
     double cautious = 0;  // the same, with two right and two wrong answers more for each task
+    double nll = 0;
+    double nll_variance = 0;
+    std::size_t nll_tasks = 0;
   };
   Order<std::pair<std::string_view, double>> plan_order;
   std::map<std::pair<std::size_t, std::int64_t>, Sums> groups;
@@ -117,6 +191,10 @@ std::vector<MeanScoreRow> mean_scores(std::span<const ScoreRow> table) {
     const double n = static_cast<double>(r.samples) + 4;
     const double p = (r.score * static_cast<double>(r.samples) + 2) / n;
     sums.cautious += p * (1 - p) / n;  // scores between 0 and 1 spread less than that
+    if (!r.nll) continue;
+    sums.nll += *r.nll;
+    sums.nll_variance += r.stderr_nll * r.stderr_nll;
+    ++sums.nll_tasks;
   }
   std::vector<MeanScoreRow> rows;
   for (auto& [place, sums] : groups) {
@@ -124,6 +202,10 @@ std::vector<MeanScoreRow> mean_scores(std::span<const ScoreRow> table) {
     sums.row.score /= tasks;
     sums.row.stderr_score = std::sqrt(sums.variance) / tasks;
     sums.row.low = std::max(0.0, sums.row.score - kNormal95 * std::sqrt(sums.cautious) / tasks);
+    if (sums.nll_tasks == sums.row.tasks) {
+      sums.row.nll = sums.nll / tasks;
+      sums.row.stderr_nll = std::sqrt(sums.nll_variance) / tasks;
+    }
     rows.push_back(std::move(sums.row));
   }
   return rows;
@@ -144,26 +226,18 @@ EffectiveLength effective_length(std::span<const MeanScoreRow> rows, std::string
 
 ScoreComparison compare_scores(std::span<const Record> records, std::string_view method_a, double factor_a,
                                std::string_view method_b, double factor_b, std::string_view task, std::int64_t length) {
-  // The score of a, then of a and b, by sample. A sample measured twice counts once, as it was first.
-  struct Pair {
-    const Record* a = nullptr;
-    const Record* b = nullptr;
-  };
-  std::unordered_map<Sample, Pair, HashOfSample> pairs;
-  for (const Record& r : records) {
-    if (!r.answer || r.answer->length != length || (!task.empty() && r.task != task)) continue;
-    const bool is_a = r.method == method_a && r.factor == factor_a;
-    const bool is_b = r.method == method_b && r.factor == factor_b;
-    if (!is_a && !is_b) continue;
-    Pair& pair = pairs[{r.task, length, r.document_hash}];
-    if (is_a && pair.a == nullptr) pair.a = &r;
-    if (is_b && pair.b == nullptr) pair.b = &r;
-  }
-  std::vector<ScorePair> scores;
-  for (const auto& [sample, pair] : pairs) {
-    if (pair.a != nullptr && pair.b != nullptr) scores.push_back({pair.a->answer->score, pair.b->answer->score});
-  }
-  ScoreComparison out = compare_scores(scores);
+  ScoreComparison out =
+      compare_scores(paired(records, {std::string(method_a), factor_a}, {std::string(method_b), factor_b}, task, length,
+                            [](const Answer& answer) { return std::optional(answer.score); }));
+  out.task = task;
+  out.length = length;
+  return out;
+}
+
+NllComparison compare_nll(std::span<const Record> records, std::string_view method_a, double factor_a,
+                          std::string_view method_b, double factor_b, std::string_view task, std::int64_t length) {
+  NllComparison out = compare_nll(paired(records, {std::string(method_a), factor_a}, {std::string(method_b), factor_b},
+                                         task, length, nll_per_token));
   out.task = task;
   out.length = length;
   return out;
@@ -181,11 +255,8 @@ ScoreComparison compare_scores(std::span<const ScorePair> pairs) {
   }
   out.samples = differences.size();
   if (differences.empty()) return out;
-  std::sort(differences.begin(), differences.end());  // the same verdict whatever the order of the records
+  const Interval interval = interval_of(differences);
   out.difference = estimate(differences).mean;
-  const Interval interval = differences.size() > 1 ? interval95(differences)
-                                                   : Interval{-std::numeric_limits<double>::infinity(),
-                                                              std::numeric_limits<double>::infinity()};
   out.low = interval.low;
   out.high = interval.high;
   if (binary && differences.size() > 1 && differences.front() == differences.back()) {
@@ -198,6 +269,34 @@ ScoreComparison compare_scores(std::span<const ScorePair> pairs) {
   const bool enough = binary ? out.p_value < 0.05 : out.a_better + out.b_better >= kFewestThatDiffer;
   out.differs = enough && (out.low > 0 || out.high < 0);
   return out;
+}
+
+NllComparison compare_nll(std::span<const ScorePair> pairs) {
+  NllComparison out{.samples = pairs.size()};
+  if (pairs.empty()) return out;
+  std::vector<double> differences;
+  for (const auto& [a, b] : pairs) differences.push_back(a - b);
+  const Interval interval = interval_of(differences);
+  out.difference = estimate(differences).mean;
+  out.low = interval.low;
+  out.high = interval.high;
+  out.differs = pairs.size() >= kFewestThatDiffer && (out.low > 0 || out.high < 0);
+  return out;
+}
+
+std::string NllComparison::verdict() const {
+  if (samples == 0) return "nothing to compare";
+  const double half = (high - low) / 2;
+  if (!std::isfinite(half)) return fmt::format("{:+.2f} nats, one value only", difference);
+  if (differs) return fmt::format("{:+.2f} ± {:.2f} nats", difference, half);
+  const bool apart = low > 0 || high < 0;
+  return fmt::format("{} ({:+.2f} ± {:.2f} nats)", apart ? "too few to tell" : "no difference", difference, half);
+}
+
+std::string NllComparison::cell() const {
+  if (samples == 0) return "-";
+  if (!std::isfinite(high - low)) return fmt::format("{:+.2f}", difference);
+  return fmt::format("{:+.2f} ± {:.2f}{}", difference, (high - low) / 2, differs ? " *" : "");
 }
 
 std::string ScoreComparison::verdict() const {

@@ -169,15 +169,15 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
     Record& record = item.record;
     record.key = wanted[i].key;
     record.method = label;
-    record.answer->prompt_tokens = answer->prompt_tokens;
-    record.answer->new_tokens = answer->new_tokens;
-    record.answer->finish = answer->finish;
+    record.answer()->prompt_tokens = answer->prompt_tokens;
+    record.answer()->new_tokens = answer->new_tokens;
+    record.answer()->finish = answer->finish;
     std::string text = answer->text;
     // A stop at "\n" would end answers that begin with one; people's first words in a chat may be no answer
     if (slot.task->stops_at_newline && !servers.chat) {
       if (const std::size_t end = FirstLine().end_in(text); end != std::string::npos) {
         text.resize(end + 1);
-        record.answer->finish = "stop";
+        record.answer()->finish = "stop";
       }
     }
     record.seconds = answer->seconds;

@@ -24,6 +24,7 @@ struct Draft {
   std::string prompt = {};
   std::string answer_prefix = {};
   std::string answer = {};  // what a perfect reader would say, to see that the answer's budget holds it
+  std::vector<std::string> other_answers = {};  // that are as right
   std::vector<std::string> references = {};
   std::vector<Range> needles = {};  // of the prompt
 };
@@ -58,6 +59,9 @@ using Forms = Result<std::vector<Form>>;
 // Depths of several needles. Given a depth, they are spread evenly from there to the end, as in the multi-needle test
 // of Kamradt's harness; otherwise the others fall where they like.
 std::vector<double> depths_of(const Brief& brief, std::size_t count);
+
+// As they follow a prefix: " Ann", " Ben". (sample.cpp)
+std::vector<std::string> spaced(const std::vector<std::string>& texts);
 
 // needles.cpp
 Forms niah(const Brief& brief);

@@ -68,6 +68,7 @@ Forms longdialogue(const Brief& brief) {
                                       (*item)->context),
                 .answer_prefix = "The name replaced by $$MASK$$ is",
                 .answer = " " + (*item)->answers[0] + ".",
+                .other_answers = spaced((*item)->answers),
                 .references = (*item)->answers});
 }
 

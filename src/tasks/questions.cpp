@@ -110,6 +110,7 @@ Forms questions(const Brief& brief) {
     Draft out{.prompt = "Answer the question from the documents below. Give only the answer, no other words.\n\n",
               .answer_prefix = "Answer:",
               .answer = " " + question.answers[0],
+              .other_answers = spaced(question.answers),
               .references = question.answers};
     std::size_t count = 0;
     const auto add = [&](std::string_view document) {

@@ -52,7 +52,33 @@ Result<void> locate(Sample& sample, const TokenCount& count) {
   return {};
 }
 
+// Without the point at the end, which is no part of what is asked for; and without those that begin with another, whose
+// probability the shorter one has already.
+std::vector<std::string> right_answers(std::vector<std::string> texts) {
+  for (std::string& text : texts) {
+    if (text.ends_with('.')) text.pop_back();
+  }
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto covers = [&](std::size_t j) {
+      return texts[i].starts_with(texts[j]) && (texts[j].size() < texts[i].size() || j < i);
+    };
+    bool covered = false;
+    for (std::size_t j = 0; j < texts.size(); ++j) covered = covered || (j != i && covers(j));
+    if (!covered) out.push_back(texts[i]);
+  }
+  return out;
+}
+
 }  // namespace
+
+std::vector<std::string> drafts::spaced(const std::vector<std::string>& texts) {
+  std::vector<std::string> out;
+  for (const std::string& text : texts) {
+    if (!text.empty()) out.push_back(" " + text);
+  }
+  return out;
+}
 
 Result<Sample> make_sample(const Task& task, const TaskTexts& texts, const SampleRequest& request,
                            const TokenCount& count) {
@@ -81,12 +107,14 @@ Result<Sample> make_sample(const Task& task, const TaskTexts& texts, const Sampl
         ""};
   }
 
+  fitted->draft.other_answers.insert(fitted->draft.other_answers.begin(), fitted->draft.answer);
   Sample sample{.task = std::string(task.name),
                 .request = request,
                 .prompt = std::move(fitted->draft.prompt),
                 .answer_prefix = std::move(fitted->draft.answer_prefix),
                 .max_new_tokens = fitted->max_new_tokens,
                 .references = std::move(fitted->draft.references),
+                .answers = right_answers(std::move(fitted->draft.other_answers)),
                 .needles = {},
                 .prompt_tokens = fitted->tokens};
   for (const drafts::Range& r : fitted->draft.needles) sample.needles.push_back({.begin = r.begin, .end = r.end});

@@ -13,7 +13,7 @@ HOSTILE = "</script><script>window.pwned = 1</script><img src=x onerror='window.
 def write_run(folder, task, records, model="model.gguf", command=(), trained=512, settings=None):
     folder.mkdir(parents=True)
     info = {"schema": "mrrope.run/1", "task": task, "model": model, "model_hash": "ab" * 16, "architecture": "llama",
-            "context_trained": trained, "engine": "llama.cpp 0.5.0", "version": "0.1.0", "machine": "a processor",
+            "context_trained": trained, "engine": "llama.cpp 0.5.0", "served": False, "version": "0.1.0", "machine": "a processor",
             "started": "2026-01-01T00:00:00Z", "settings": settings or {"flash-attn": "on"}, "command": list(command)}
     (folder / "run.json").write_text(json.dumps(info))
     with open(folder / "records.jsonl", "w", encoding="utf-8") as file:

@@ -27,7 +27,7 @@ def write_shard(folder, samples, model="aa", cache="f16"):
     """40 samples of two tasks at 4k and 8k, where mrrope-pro is right and yarn at 8k in one of two."""
     folder.mkdir()
     info = {"schema": "mrrope.run/1", "task": "ruler", "model": "m", "model_hash": model, "architecture": "",
-            "context_trained": 4096, "engine": "", "version": "0.1.0", "machine": "", "started": "",
+            "context_trained": 4096, "engine": "", "served": False, "version": "0.1.0", "machine": "", "started": "",
             "settings": {"cache-type-k": cache}, "command": []}
     (folder / "run.json").write_text(json.dumps(info))
     with open(folder / "records.jsonl", "w", encoding="utf-8") as file:

@@ -53,7 +53,7 @@ def ruler():
 def write_run(folder, task, records):
     folder.mkdir()
     info = {"schema": "mrrope.run/1", "task": task, "model": "org/a model: 7B?.gguf", "model_hash": "ab" * 16,
-            "architecture": "llama", "context_trained": 4096, "engine": "llama.cpp 0.5.0", "version": "0.1.0",
+            "architecture": "llama", "context_trained": 4096, "engine": "llama.cpp 0.5.0", "served": False, "version": "0.1.0",
             "machine": "a machine", "started": "2026-11-15T08:00:00Z", "settings": {"samples": "7"},
             "command": ["mrrope", "eval", task]}
     (folder / "run.json").write_text(json.dumps(info))

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -48,6 +49,13 @@ TEST(SharingOrder, ComputesEveryTokenOfTheTreeOfPrefixesOnce) {
   EXPECT_EQ(computed_in(sharing_order(prompts), prompts), tree_size(prompts));
 }
 
+// -ln softmax, as it stands in books.
+double slow_nll(std::span<const float> row, Token token) {
+  long double sum = 0;
+  for (const float logit : row) sum += std::exp(static_cast<long double>(logit));
+  return static_cast<double>(std::log(sum) - static_cast<long double>(row[static_cast<std::size_t>(token)]));
+}
+
 class PrefixCacheTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -85,6 +93,46 @@ class PrefixCacheTest : public testing::Test {
   std::optional<LlamaModel> model;
   std::optional<LlamaContext> context;
 };
+
+TEST_F(PrefixCacheTest, TheLikelihoodOfAContinuationIsThatOfTheTextReadAtOnce) {
+  PrefixCache cache(*model, *context, true);
+  Result<LlamaContext> other = LlamaContext::create(*model, {.ctx_size = 2048, .ubatch_size = 512, .threads = 2});
+  ASSERT_TRUE(other) << to_string(other.error());
+  for (const std::size_t size : {2UL, 63UL, 129UL, 300UL, 470UL}) {
+    const Prompt p = prompt(size, 1, 3);
+    ASSERT_TRUE(cache.answer(p, {.max_tokens = 8}, [](std::int64_t) { return true; }));
+    // As the prompt goes on; and where a tokenizer joined its last token with the answer
+    for (const std::size_t from : {size, size - 1}) {
+      const Continuation continuation{.from = from, .tokens = {' ', 't', 'h', 'e'}};
+      const Result<double> nll = cache.nll(p, continuation);
+      ASSERT_TRUE(nll) << to_string(nll.error());
+      Prompt whole(p.begin(), p.begin() + static_cast<std::ptrdiff_t>(from));
+      whole.insert(whole.end(), continuation.tokens.begin(), continuation.tokens.end());
+      double expected = 0;
+      other->clear();
+      ASSERT_TRUE(other->decode(whole, {.logits_from = from - 1}, [&](std::size_t i, std::span<const float> row) {
+        if (i + 1 < whole.size()) expected += slow_nll(row, whole[i + 1]);
+      }));
+      EXPECT_NEAR(*nll, expected, 4 * 0x1p-19) << size << " " << from;  // four rows of float32 logits below 16
+    }
+  }
+}
+
+TEST_F(PrefixCacheTest, AskingForLikelihoodsChangesNoAnswer) {
+  std::vector<Prompt> prompts;
+  for (const std::size_t from : {1UL, 64UL, 129UL, 255UL, 300UL, 449UL}) {
+    prompts.push_back(prompt(470, from, static_cast<int>(from)));
+  }
+  const std::vector<Prompt> expected = answers(prompts, false);
+  context->use_file();
+  PrefixCache cache(*model, *context, true);
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const Result<Reply> reply = cache.answer(prompts[i], {.max_tokens = 24}, [](std::int64_t) { return true; });
+    ASSERT_TRUE(reply) << to_string(reply.error());
+    EXPECT_EQ(reply->tokens, expected[i]);
+    ASSERT_TRUE(cache.nll(prompts[i], {.from = prompts[i].size() - i % 2, .tokens = {'a', 'b', 'c'}}));
+  }
+}
 
 TEST_F(PrefixCacheTest, AnswersAreThoseOfPromptsComputedFromTheirStart) {
   std::vector<Prompt> prompts;

@@ -48,7 +48,7 @@ inline void ppl_run(const std::string& folder, const std::string& model = "model
       r.document = fmt::format("text {}", text);
       r.document_hash = eval::content_hash(r.document);
       r.key = eval::content_hash(r.document + name);
-      r.bucket = 256;
+      r.reading()->bucket = 256;
       double sum = 0;
       for (int b = 0; b < 8; ++b) {
         double level = 1.2 + text * 0.1;
@@ -56,13 +56,13 @@ inline void ppl_run(const std::string& folder, const std::string& model = "model
         if (name == "mrrope-pro") level += text % 2 == 0 ? 1e-4 : -1e-4 + (b == 7 ? 1e-4 : 0);
         if (name.find(':') != std::string::npos) level += 0.02;
         const int tokens = b == 0 ? 255 : 256;
-        r.bucket_nll.push_back(tokens * level);
+        r.reading()->bucket_nll.push_back(tokens * level);
         sum += tokens * level;
         const std::int64_t end = 256 * (b + 1);
-        if (end == 512 || end == 1024 || end == 2048) r.points.push_back({end, end - 1, sum});
+        if (end == 512 || end == 1024 || end == 2048) r.reading()->points.push_back({end, end - 1, sum});
       }
-      r.inv_freq = plan.groups[0].inv_freq;
-      r.attention_scale = plan.groups[0].attention_scale;
+      r.reading()->inv_freq = plan.groups[0].inv_freq;
+      r.reading()->attention_scale = plan.groups[0].attention_scale;
       if (!run->append(r)) std::abort();
     }
   }
@@ -82,8 +82,8 @@ inline void needle_run(const std::string& folder, const std::string& model = "mo
                                         .length = length,
                                         .index = i,
                                         .score = found ? 1.0 : 0.0});
-        r.answer->asked_depth = static_cast<double>(i / 4) / 2;
-        r.answer->depth = 0.05 + 0.6 * r.answer->asked_depth;  // the question comes after the text
+        r.answer()->asked_depth = static_cast<double>(i / 4) / 2;
+        r.answer()->depth = 0.05 + 0.6 * r.answer()->asked_depth;  // the question comes after the text
         if (!run->append(r)) std::abort();
       }
     }

@@ -15,8 +15,9 @@ using Json = nlohmann::ordered_json;
 
 Record sample() {
   Record r = test::answer_record({.task = "niah_multivalue", .score = 0.1 + 0.2});
-  r.answer->references = {"one", "two \"quoted\"\n"};
-  r.answer->others = {{"content_recall", 1.0 / 3}, {"exact", 0}};
+  r.answer()->references = {"one", "two \"quoted\"\n"};
+  r.answer()->others = {{"content_recall", 1.0 / 3}, {"exact", 0}};
+  r.answer()->right = RightAnswer{.nll = 0.1 + 0.2, .tokens = 7};
   return r;
 }
 
@@ -30,8 +31,9 @@ TEST(Answer, ComesBackBitForBit) {
   ASSERT_TRUE(back) << to_string(back.error());
   EXPECT_EQ(*back, sample());
   Record bare = sample();
-  bare.answer->others.clear();
-  bare.answer->rotation.clear();
+  bare.answer()->others.clear();
+  bare.answer()->rotation.clear();
+  bare.answer()->right.reset();
   EXPECT_EQ(*record_from_json(to_json(bare)), bare);
 }
 
@@ -52,7 +54,7 @@ TEST(Answer, AnythingUnexpectedIsAnErrorThatNamesTheField) {
   for (const auto& [field, value] : good["answer"].items()) {
     Json without = good;
     without["answer"].erase(field);
-    const bool optional = field == "others" || field == "rotation";
+    const bool optional = field == "others" || field == "right" || field == "rotation";
     EXPECT_EQ(refusal(without), optional ? "accepted" : "answer." + field + ": missing");
     Json other = good;
     other["answer"][field] = nullptr;
@@ -80,12 +82,12 @@ TEST(Answer, AnythingUnexpectedIsAnErrorThatNamesTheField) {
 
 TEST(Answer, WhatAModelSaysMayBeAnyBytes) {
   Record r = sample();
-  r.answer->text = "a\xff\xfe\n\x01{\"";
+  r.answer()->text = "a\xff\xfe\n\x01{\"";
   const std::string line = to_json(r);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const Result<Record> back = record_from_json(line);
   ASSERT_TRUE(back) << to_string(back.error());
-  EXPECT_EQ(back->answer->text, "a\xEF\xBF\xBD\xEF\xBF\xBD\n\x01{\"");
+  EXPECT_EQ(back->answer()->text, "a\xEF\xBF\xBD\xEF\xBF\xBD\n\x01{\"");
 }
 
 TEST(Answer, AScoreThatIsNotANumberIsRefusedAndTheRunStaysWhole) {

@@ -83,18 +83,18 @@ TEST_F(MergeTest, EqualKeysAreKeptOnceAndContradictionsCounted) {
   EXPECT_EQ(merged->contradictions, 1U);
   const Result<RunFolder> run = RunFolder::read(output());
   ASSERT_TRUE(run);
-  EXPECT_EQ(run->records().front().answer->score, 1);
+  EXPECT_EQ(run->records().front().answer()->score, 1);
   EXPECT_EQ(run->records().size(), 12U);
 }
 
 TEST_F(MergeTest, PointsAreComparedToo) {
   Record r;
   r.key = "k";
-  r.points = {{512, 511, 3.5}};
+  r.reading()->points = {{512, 511, 3.5}};
   for (const std::string name : {"0", "1"}) {
     Result<RunFolder> run = RunFolder::open(folder_.path(name), info_);
     ASSERT_TRUE(run->append(r));
-    r.points[0].nll = 3.25;
+    r.reading()->points[0].nll = 3.25;
   }
   EXPECT_EQ(merge_runs({folder_.path("0"), folder_.path("1")}, output())->contradictions, 1U);
 }

@@ -42,11 +42,11 @@ Record sample(const std::string& key) {
   r.factor = 16;
   r.document = "a \"strange\" name\n\xff";
   r.document_hash = "bb";
-  r.points = {{512, 511, 0.1 + 0.2}, {1024, 1023, 1e300}};
-  r.bucket = 256;
-  r.bucket_nll = {1.0 / 3, 5e-324};
-  r.inv_freq = {1, 0.5};
-  r.attention_scale = 1.2772588722239782;
+  r.reading()->points = {{512, 511, 0.1 + 0.2}, {1024, 1023, 1e300}};
+  r.reading()->bucket = 256;
+  r.reading()->bucket_nll = {1.0 / 3, 5e-324};
+  r.reading()->inv_freq = {1, 0.5};
+  r.reading()->attention_scale = 1.2772588722239782;
   return r;
 }
 

@@ -32,7 +32,7 @@ TEST(Scores, ARowIsTheMeanOfItsSamplesWithTheirSpread) {
   add(records, "qa_1", "none", 4096, {0, 0});
   Record pass;  // of a ppl run
   pass.task = "ppl";
-  pass.points = {{512, 511, 1}};
+  pass.reading()->points = {{512, 511, 1}};
   records.push_back(pass);
   const std::vector<ScoreRow> rows = score_table(records);
   ASSERT_EQ(rows.size(), 4U);
@@ -52,9 +52,9 @@ TEST(Scores, ARowIsTheMeanOfItsSamplesWithTheirSpread) {
 TEST(Scores, CutAndEmptyAnswersAreCounted) {
   std::vector<Record> records;
   add(records, "cwe", "yarn", 4096, repeat(0, 8));
-  records[0].answer->finish = "length";
-  records[1].answer->finish = "length";
-  records[2].answer->text = " \n\t";
+  records[0].answer()->finish = "length";
+  records[1].answer()->finish = "length";
+  records[2].answer()->text = " \n\t";
   const std::vector<ScoreRow> rows = score_table(records);
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].cut, 0.25);
@@ -259,6 +259,45 @@ TEST(Scores, NoDifferenceIsFoundWhereThereIsNone) {
     if (compare_scores(records, "a", 4, "b", 4, "t", 4096).differs) ++found;
   }
   EXPECT_LE(found, 14);  // 10 expected at most, exact tests find fewer
+}
+
+// Eight samples of two tasks; a finds the right answer likelier by 0.5 nats a token, give or take 0.1.
+std::vector<Record> likelihoods(std::size_t samples, double better) {
+  std::vector<Record> records;
+  for (std::size_t i = 0; i < samples; ++i) {
+    for (const std::string method : {"a", "b"}) {
+      Record r = test::answer_record(
+          {.task = i % 2 == 0 ? "short" : "long", .method = method, .index = std::ssize(records) / 2});
+      const std::int64_t tokens = i % 2 == 0 ? 3 : 30;
+      const double level = method == "a" ? 1.0 : 1.0 + better + (i % 4 < 2 ? 0.1 : -0.1);
+      r.answer()->right = RightAnswer{.nll = level * static_cast<double>(tokens), .tokens = tokens};
+      records.push_back(r);
+    }
+  }
+  return records;
+}
+
+TEST(Likelihoods, CountPerTokenSoThatLongAnswersDoNotRule) {
+  const NllComparison c = compare_nll(likelihoods(8, 0.5), "a", 4, "b", 4, "", 4096);
+  EXPECT_EQ(c.samples, 8U);
+  EXPECT_NEAR(c.difference, -0.5, 1e-12);
+  EXPECT_TRUE(c.differs);
+  EXPECT_LT(c.high, -0.4);
+  EXPECT_EQ(compare_nll(likelihoods(8, 0.5), "a", 4, "b", 4, "long", 4096).samples, 4U);
+  const std::vector<MeanScoreRow> means = mean_scores(score_table(likelihoods(8, 0.5)));
+  ASSERT_EQ(means.size(), 2U);
+  EXPECT_NEAR(means[0].nll.value(), 1.0, 1e-12);
+  EXPECT_NEAR(means[1].nll.value(), 1.5, 1e-12);
+}
+
+TEST(Likelihoods, AreComparedWhereBothAreKnown) {
+  std::vector<Record> records = likelihoods(8, 0);
+  for (std::size_t i = 0; i < 4; ++i) records[i].answer()->right.reset();  // the first two samples
+  EXPECT_EQ(compare_nll(records, "a", 4, "b", 4, "", 4096).samples, 6U);
+  EXPECT_FALSE(compare_nll(records, "a", 4, "b", 4, "", 4096).differs);
+  for (Record& r : records) r.answer()->right.reset();
+  EXPECT_EQ(compare_nll(records, "a", 4, "b", 4, "", 4096).cell(), "-");
+  EXPECT_FALSE(mean_scores(score_table(records))[0].nll);
 }
 
 }  // namespace

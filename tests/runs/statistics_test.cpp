@@ -16,15 +16,15 @@ Record record(const std::string& method, const std::string& document, std::vecto
   r.factor = method == "none" ? 1 : 4;
   r.document = document;
   r.document_hash = document;
-  r.bucket = 256;
+  r.reading()->bucket = 256;
   double sum = 0;
   for (std::size_t b = 0; b < bucket_means.size(); ++b) {
     const double tokens = b == 0 ? 255 : 256;
-    r.bucket_nll.push_back(bucket_means[b] * tokens);
-    sum += r.bucket_nll.back();
+    r.reading()->bucket_nll.push_back(bucket_means[b] * tokens);
+    sum += r.reading()->bucket_nll.back();
   }
   const auto length = static_cast<std::int64_t>(256 * bucket_means.size());
-  r.points = {{length, length - 1, sum}};
+  r.reading()->points = {{length, length - 1, sum}};
   return r;
 }
 
@@ -118,7 +118,8 @@ TEST(Statistics, ADocumentThatWasMeasuredTwiceCountsOnce) {
       Record yarn = record("yarn", text, std::vector<double>(stretches, 2));
       Record linear = record("linear", text, std::vector<double>(stretches, 3));
       for (Record* r : {&yarn, &linear}) {
-        r->points.insert(r->points.begin(), Record::Point{512, 511, r->method == "yarn" ? 1022.0 : 1533.0});
+        r->reading()->points.insert(r->reading()->points.begin(),
+                                    Reading::Point{512, 511, r->method == "yarn" ? 1022.0 : 1533.0});
       }
       records.push_back(yarn);
       records.push_back(linear);
@@ -133,10 +134,10 @@ TEST(Statistics, ADocumentThatWasMeasuredTwiceCountsOnce) {
 // 2 nats to token 2560, then 5; 3000 - 2048 = 952 lies in the stretch that begins with token 768.
 TEST(Statistics, TheDivergenceIsThatOfTheLastRecordThatHasOne) {
   std::vector<Record> records = {record("a", "x", {1, 2}), record("a", "x", {1, 2}), record("a", "x", {1, 2})};
-  records[0].kl_tokens = 64;
-  records[0].kl = 0.64;
-  records[1].kl_tokens = 512;
-  records[1].kl = 51.2;
+  records[0].reading()->kl_tokens = 64;
+  records[0].reading()->kl = 0.64;
+  records[1].reading()->kl_tokens = 512;
+  records[1].reading()->kl = 51.2;
   const std::vector<PplRow> rows = ppl_table(records);
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_DOUBLE_EQ(rows[0].kl, 0.1);
@@ -147,7 +148,7 @@ TEST(Statistics, TheLastStretchIsKnownAtLengthsThatEndNoStretch) {
   std::vector<double> means(12, 2.0);
   means[10] = means[11] = 5.0;
   Record r = record("yarn", "a", means);
-  r.points = {{3000, 2999, 2 * 2559 + 5 * 440.0}};
+  r.reading()->points = {{3000, 2999, 2 * 2559 + 5 * 440.0}};
   const std::vector<PplRow> table = ppl_table(std::vector<Record>{r});
   ASSERT_EQ(table.size(), 1U);
   EXPECT_NEAR(std::log(table[0].last_ppl), (2 * (2560 - 768) + 5 * 440.0) / (3000 - 768), 1e-12);

@@ -28,17 +28,17 @@ inline eval::Record answer_record(const AnswerCase& c) {
   r.document = fmt::format("{} {} #{}", c.task, c.length, c.index);
   r.document_hash = eval::content_hash(r.document);
   r.key = eval::content_hash(fmt::format("{} {} {}", r.document, c.method, c.factor));
-  r.answer = eval::Record::Answer{.length = c.length,
-                                  .index = c.index,
-                                  .depth = 0.25,
-                                  .prompt_tokens = c.length - 128,
-                                  .new_tokens = 12,
-                                  .text = " The special magic number is 1234567.",
-                                  .finish = "stop",
-                                  .references = {"1234567"},
-                                  .score = c.score,
-                                  .others = {},
-                                  .rotation = "00112233445566aa"};
+  r.result = eval::Answer{.length = c.length,
+                          .index = c.index,
+                          .depth = 0.25,
+                          .prompt_tokens = c.length - 128,
+                          .new_tokens = 12,
+                          .text = " The special magic number is 1234567.",
+                          .finish = "stop",
+                          .references = {"1234567"},
+                          .score = c.score,
+                          .others = {},
+                          .rotation = "00112233445566aa"};
   r.seconds = 0.5;
   return r;
 }

@@ -328,6 +328,26 @@ TEST(TasksAnswers, APerfectAnswerScoresOneAndNothingScoresNothing) {
   }
 }
 
+TEST(TasksAnswers, EveryAnswerThatIsCalledRightScoresOneAndBeginsNoOther) {
+  for (const Task& task : tasks()) {
+    const TaskTexts& texts = is_generated(task) ? made_texts() : item_texts();
+    for (std::int64_t index = 0; index < (is_generated(task) ? 8 : 1); ++index) {
+      if (task.name == "longdialogue_qa_eng") index = 1;  // the item that is a dialogue
+      const Result<Sample> sample = make_sample(task, texts, {.length = 2048, .index = index}, count_pieces);
+      ASSERT_TRUE(sample) << task.name;
+      ASSERT_FALSE(sample->answers.empty()) << task.name;
+      for (const std::string& answer : sample->answers) {
+        EXPECT_TRUE(answer.starts_with(' ')) << task.name;
+        EXPECT_EQ(score_answer(task, *sample, answer), 1) << task.name << answer;
+        for (const std::string& other : sample->answers) EXPECT_TRUE(&other == &answer || !other.starts_with(answer));
+      }
+    }
+  }
+  // Both spellings of a question's answer
+  const Sample question = made("qa_1", {.length = 2048, .index = 3});
+  EXPECT_EQ(question.answers, (std::vector<std::string>{" shade3", " the shade3"}));
+}
+
 TEST(TasksAnswers, EachTaskIsScoredByItsOwnRule) {
   const auto score = [](const char* name, std::vector<std::string> references, std::string_view answer) {
     const Task& task = *find_task(name);
