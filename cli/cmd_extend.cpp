@@ -108,7 +108,7 @@ std::string hint_for(const Error& error, const Options& options, const ModelFile
   return "";
 }
 
-// Whether --undo wants no more than that an interrupted change was taken back.
+// Whether --undo wants no more than that an interrupted change was undone.
 bool is_all_of_undo(const Options& options, const ModelFile& model) {
   const bool nowhere = options.extend.output.empty() && !options.extend.in_place;
   return options.undo && (nowhere || (options.extend.in_place && !was_extended(model)));
@@ -120,7 +120,7 @@ int run_extend(const Options& options) {
   Result<bool> recovered = false;
   if (!options.extend.dry_run) recovered = recover_gguf(options.model.file);
   if (!recovered) return fail(recovered.error());
-  if (*recovered) note("{}: an interrupted change was taken back\n", options.model.file);
+  if (*recovered) note("{}: an interrupted change was undone\n", options.model.file);
 
   const Result<ModelFile> file = read_model(options.model.file);
   if (!file) return fail(file.error());
@@ -143,7 +143,7 @@ int run_extend(const Options& options) {
   }
   ExtendOptions how = options.extend;
   how.progress = progress_line();
-  Result<Extension> done = options.undo ? take_back(*file, how) : extend_model(*file, *outcome.plan, how);
+  Result<Extension> done = options.undo ? undo_extension(*file, how) : extend_model(*file, *outcome.plan, how);
   if (!done) {
     return fail(in_words(done.error(), options, outcome.gguf), hint_for(done.error(), options, *file));
   }

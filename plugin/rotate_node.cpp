@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "mrrope/spec.h"
 #include "nodes/rotation.h"
 #include "plugin/threads.h"
 

@@ -5,7 +5,7 @@
 //   Result<ModelFile> model = read_model("model.gguf");
 //   Result<Extension> done = extend_model(*model, plan, {.output = "longer.gguf"});
 //   done->difference;    // 5e-08: what was written is read back and compared with the plan
-//   take_back(*read_model("longer.gguf"), {.output = "back.gguf"});
+//   undo_extension(*read_model("longer.gguf"), {.output = "back.gguf"});
 //
 // A GGUF is copied, given a sidecar, or changed in place, and only what the caller names is written. A Hugging Face
 // folder gets another config.json with the first one beside it (hf_folder.h), or a second folder with links. An engine
@@ -64,7 +64,7 @@ struct Extension {
 // trained with.
 Result<void> check_fit(const Plan& plan, const RopeSpec& spec);
 
-// A change in place of the same file that was interrupted is taken back first, except by a dry run.
+// A change in place of the same file that was interrupted is undone first, except by a dry run.
 // Errors: a plan for another model, or for no more than it can do (`where` is "plan"); nowhere to write to (`option` is
 // "output"), an output that is there or is the source, a model that was extended before, a plan the engine cannot run,
 // and a file that, read back, is not the plan.
@@ -72,6 +72,6 @@ Result<Extension> extend_model(const ModelFile& model, const Plan& plan, const E
 
 // Of the options a GGUF reads output, in_place, overwrite, dry_run and progress; a folder is restored where it is.
 // Errors: a model without an extension of ours.
-Result<Extension> take_back(const ModelFile& model, const ExtendOptions& options);
+Result<Extension> undo_extension(const ModelFile& model, const ExtendOptions& options);
 
 }  // namespace mrrope

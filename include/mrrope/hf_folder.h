@@ -4,7 +4,7 @@
 //
 //   HfConfig config = …;                                  // read, then edited
 //   replace_config("Llama-3-8B", config);                 // the first one stays beside it: config.original.json
-//   restore_config("Llama-3-8B");                         // the way back
+//   undo_config("Llama-3-8B");                         // the way back
 //   link_folder("Llama-3-8B", "Llama-3-8B-32k", config);  // both config files, links to everything else
 //
 // Files appear under their names only when they are complete and on the disk, with the owner, group and mode of the
@@ -23,7 +23,7 @@
 namespace mrrope {
 
 inline constexpr std::string_view kOriginalConfig = "config.original.json";  // the first one, of a folder we changed
-inline constexpr std::string_view kExtendedConfig = "config.extended.json";  // what restore_config() took away
+inline constexpr std::string_view kExtendedConfig = "config.extended.json";  // what undo_config() took away
 
 // Errors: the folder was changed before (config.original.json is there and differs); a file whose owner the caller
 // cannot keep, because it is another user's.
@@ -31,7 +31,7 @@ Result<void> replace_config(const std::string& folder, const HfConfig& config);
 
 // config.json is again the first one, with its bytes, owner and mode, or the link it was; the one it replaces is kept
 // as config.extended.json. Errors: no config.original.json.
-Result<void> restore_config(const std::string& folder);
+Result<void> undo_config(const std::string& folder);
 
 // Makes the folder `target` (its parent must be there) with `config`, its original() as config.original.json, and a
 // symbolic link to every other file of `folder`. A config under another name than config.json has that one's place:

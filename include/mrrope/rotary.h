@@ -37,9 +37,9 @@
 #include <span>
 #include <vector>
 
-#include "mrrope/plan.h"
-
 namespace mrrope {
+
+struct Plan;  // mrrope/plan.h
 
 // ---- The table -----------------------------------------------------------------------------------------------------
 

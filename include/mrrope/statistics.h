@@ -202,10 +202,10 @@ struct NllComparison {
   std::int64_t length = 0;
   std::size_t samples = 0;                    // whose right answer both have
   double difference = 0;                      // mean, nats per token; negative: a finds it likelier
-  double low = 0, high = 0;                   // 95 %
+  double low = 0, high = 0;                   // at least 95 %, and even to both sides
   bool differs = false;                       // 0 lies outside, and there are at least six samples
-  [[nodiscard]] std::string verdict() const;  // "-0.29 ± 0.08 nats", "no difference (-0.02 ± 0.05 nats)"
-  [[nodiscard]] std::string cell() const;     // of a table: "-0.29 ± 0.08 *", "-0.02 ± 0.05", "-"
+  [[nodiscard]] std::string verdict() const;  // "-0.290 ± 0.081 nats", "no difference (-0.020 ± 0.052 nats)"
+  [[nodiscard]] std::string cell() const;     // of a table: "-0.290 ± 0.081 *", "-0.020 ± 0.052", "-"
 };
 NllComparison compare_nll(std::span<const Record> records, std::string_view method_a, double factor_a,
                           std::string_view method_b, double factor_b, std::string_view task, std::int64_t length);

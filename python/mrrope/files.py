@@ -69,7 +69,7 @@ def _opened(model: Path, dry_run: bool) -> _core.Model:
         raise TypeError(f"expected a path, found {type(model).__name__}")
     path = path_bytes(model)
     if not dry_run and os.path.isfile(path):
-        _core.recover(path)  # a change in place that was interrupted is taken back first
+        _core.recover(path)  # a change in place that was interrupted is undone first
     return _core.read_model(path)
 
 
@@ -126,7 +126,7 @@ def undo(
 ) -> _core.Extension:
     """Takes an extension back: a .gguf into `output` or in place, a Hugging Face folder where it is."""
     where = b"" if output is None else path_bytes(output)
-    return _core.take_back(_opened(model, dry_run), where, in_place, overwrite, dry_run)
+    return _core.undo_extension(_opened(model, dry_run), where, in_place, overwrite, dry_run)
 
 
 def hf_overrides(plan: _core.Plan, model: Source | None = None) -> dict[str, Any]:

@@ -187,10 +187,10 @@ void bind_extend(nb::module_& m) {
       },
       "model"_a, "plan"_a, "engine"_a, "output"_a, "in_place"_a, "sidecar"_a, "overwrite"_a, "relabel"_a, "dry_run"_a);
   m.def(
-      "take_back",
+      "undo_extension",
       [](const Model& model, const nb::bytes& output, bool in_place, bool overwrite, bool dry_run) {
         const ExtendOptions options = options_of("", output, in_place, false, overwrite, false, dry_run);
-        return written([&] { return take_back(model.file, options); });
+        return written([&] { return undo_extension(model.file, options); });
       },
       "model"_a, "output"_a, "in_place"_a, "overwrite"_a, "dry_run"_a);
 }

@@ -139,12 +139,12 @@ Result<void> replace_config(const std::string& folder, const HfConfig& config) {
   return written;
 }
 
-Result<void> restore_config(const std::string& folder) {
+Result<void> undo_config(const std::string& folder) {
   const Paths paths(folder);
   const Result<base::File> lock = base::lock_folder(folder);
   if (!lock) return lock.error();
   if (!base::is_taken(paths.original)) {
-    return Error{ErrorCode::invalid_argument, "nothing to take back: no " + std::string(kOriginalConfig), folder};
+    return Error{ErrorCode::invalid_argument, "nothing to undo: no " + std::string(kOriginalConfig), folder};
   }
   if (is_one_file(paths)) return base::remove_file(paths.original);
   const Result<std::string> first = read_file(paths.original);

@@ -128,7 +128,7 @@ Result<GgufEdits> with_provenance(const GgufEdits& edits, const GgufModel& model
 Result<GgufEdits> undo_edits(const GgufModel& model) {
   const GgufValue* undo = model.head().find(kUndo);
   if (undo == nullptr || !undo->text()) {
-    return Error{ErrorCode::unsupported, "the file was not extended by mrrope: there is nothing to take back",
+    return Error{ErrorCode::unsupported, "the file was not extended by mrrope: there is nothing to undo",
                  model.head().path};
   }
   const Result<Json> json = base::parse_json(*undo->text());

@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "mrrope/plan.h"
 #include "mrrope/rotary.h"
 #include "theory/precise.h"
 

@@ -49,13 +49,15 @@ std::uint64_t result_of(const Record& record) {
   return XXH3_64bits(numbers.data(), numbers.size() * sizeof(double));
 }
 
+Error exists(const std::string& target) {
+  return {ErrorCode::invalid_argument, "exists already; take another name, or remove it", target};
+}
+
 // A folder beside `target` that takes its name when it is complete; removed if it never is.
 class PendingFolder {
  public:
   static Result<PendingFolder> create(const std::string& target) {
-    if (base::identity_of(target)) {
-      return Error{ErrorCode::invalid_argument, "exists already; take another name, or remove it", target};
-    }
+    if (base::identity_of(target)) return exists(target);
     std::string name = target + ".XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) return base::os_error("make the folder", target, errno);
     const mode_t mask = ::umask(0);
@@ -82,7 +84,8 @@ class PendingFolder {
     // Without the flag: a file system that does not know it. rename(2) itself never replaces a folder with files in it.
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0 &&
         (errno != EINVAL || std::rename(path_.c_str(), target_.c_str()) != 0)) {
-      return base::os_error("name the finished folder", target_, errno);
+      return errno == EEXIST || errno == ENOTEMPTY ? exists(target_)
+                                                   : base::os_error("name the finished folder", target_, errno);
     }
     path_.clear();
     return base::sync_folder_of(target_);

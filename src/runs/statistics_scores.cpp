@@ -278,8 +278,10 @@ NllComparison compare_nll(std::span<const ScorePair> pairs) {
   for (const auto& [a, b] : pairs) differences.push_back(a - b);
   const Interval interval = interval_of(differences);
   out.difference = estimate(differences).mean;
-  out.low = interval.low;
-  out.high = interval.high;
+  // A few answers that are lost make it lopsided; ± is the longer side
+  const double half = std::max(out.difference - interval.low, interval.high - out.difference);
+  out.low = out.difference - half;
+  out.high = out.difference + half;
   out.differs = pairs.size() >= kFewestThatDiffer && (out.low > 0 || out.high < 0);
   return out;
 }
@@ -287,16 +289,16 @@ NllComparison compare_nll(std::span<const ScorePair> pairs) {
 std::string NllComparison::verdict() const {
   if (samples == 0) return "nothing to compare";
   const double half = (high - low) / 2;
-  if (!std::isfinite(half)) return fmt::format("{:+.2f} nats, one value only", difference);
-  if (differs) return fmt::format("{:+.2f} ± {:.2f} nats", difference, half);
+  if (!std::isfinite(half)) return fmt::format("{:+.3f} nats, one value only", difference);
+  if (differs) return fmt::format("{:+.3f} ± {:.3f} nats", difference, half);
   const bool apart = low > 0 || high < 0;
-  return fmt::format("{} ({:+.2f} ± {:.2f} nats)", apart ? "too few to tell" : "no difference", difference, half);
+  return fmt::format("{} ({:+.3f} ± {:.3f} nats)", apart ? "too few to tell" : "no difference", difference, half);
 }
 
 std::string NllComparison::cell() const {
   if (samples == 0) return "-";
-  if (!std::isfinite(high - low)) return fmt::format("{:+.2f}", difference);
-  return fmt::format("{:+.2f} ± {:.2f}{}", difference, (high - low) / 2, differs ? " *" : "");
+  if (!std::isfinite(high - low)) return fmt::format("{:+.3f}", difference);
+  return fmt::format("{:+.3f} ± {:.3f}{}", difference, (high - low) / 2, differs ? " *" : "");
 }
 
 std::string ScoreComparison::verdict() const {

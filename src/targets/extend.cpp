@@ -39,7 +39,7 @@ Result<void> check_longer(const Plan& plan, std::int64_t trained) {
                fmt::format("the model already reaches {} tokens; there is nothing to extend", trained), "plan"};
 }
 
-// The model anew, if a change of it in place had been interrupted and was taken back.
+// The model anew, if a change of it in place had been interrupted and was undone.
 Result<std::optional<ModelFile>> recovered(const ModelFile& model, const ExtendOptions& options) {
   if (options.dry_run || model.gguf() == nullptr) return std::optional<ModelFile>();
   const Result<bool> undone = recover_gguf(model.path);
@@ -125,11 +125,11 @@ Result<Extension> extend_model(const ModelFile& given, const Plan& plan, const E
                                  : targets::extend_hf(model, plan, options);
 }
 
-Result<Extension> take_back(const ModelFile& given, const ExtendOptions& options) {
+Result<Extension> undo_extension(const ModelFile& given, const ExtendOptions& options) {
   const Result<std::optional<ModelFile>> again = recovered(given, options);
   if (!again) return again.error();
   const ModelFile& model = *again ? **again : given;
-  return model.gguf() != nullptr ? targets::take_back_gguf(model, options) : targets::take_back_hf(model, options);
+  return model.gguf() != nullptr ? targets::undo_gguf(model, options) : targets::undo_hf(model, options);
 }
 
 }  // namespace mrrope

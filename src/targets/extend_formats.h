@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The two formats behind extend_model() and take_back().
+// The two formats behind extend_model() and undo_extension().
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace mrrope::targets {
 
 // Domain: model.gguf() / model.hf().
 Result<Extension> extend_gguf(const ModelFile& model, const Plan& plan, const ExtendOptions& options);
-Result<Extension> take_back_gguf(const ModelFile& model, const ExtendOptions& options);
+Result<Extension> undo_gguf(const ModelFile& model, const ExtendOptions& options);
 Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const ExtendOptions& options);
-Result<Extension> take_back_hf(const ModelFile& model, const ExtendOptions& options);
+Result<Extension> undo_hf(const ModelFile& model, const ExtendOptions& options);
 
 // A second shard beside an untouched model. Domain: model.gguf(), options.sidecar.
 Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delivery delivery,

@@ -91,7 +91,7 @@ Result<Extension> extend_gguf(const ModelFile& model, const Plan& plan, const Ex
   return out;
 }
 
-Result<Extension> take_back_gguf(const ModelFile& model, const ExtendOptions& options) {
+Result<Extension> undo_gguf(const ModelFile& model, const ExtendOptions& options) {
   const Result<GgufEdits> edits = undo_edits(*model.gguf());
   if (!edits) return edits.error();
   const Result<std::string> written = write(model, *edits, options);

@@ -76,7 +76,7 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
   return out;
 }
 
-Result<Extension> take_back_hf(const ModelFile& model, const ExtendOptions& options) {
+Result<Extension> undo_hf(const ModelFile& model, const ExtendOptions& options) {
   if (const auto ok = check_options(options); !ok) return ok.error();
   if (!options.output.empty()) {
     return Error{ErrorCode::invalid_argument, "a folder is restored where it is; a second folder is simply deleted", "",
@@ -85,10 +85,10 @@ Result<Extension> take_back_hf(const ModelFile& model, const ExtendOptions& opti
   const std::string folder = folder_of(model);
   std::error_code status;
   if (options.dry_run && !fs::exists(fs::path(folder) / kOriginalConfig, status)) {
-    return Error{ErrorCode::invalid_argument, "nothing to take back: no " + std::string(kOriginalConfig), folder};
+    return Error{ErrorCode::invalid_argument, "nothing to undo: no " + std::string(kOriginalConfig), folder};
   }
   if (!options.dry_run) {
-    if (const auto ok = restore_config(folder); !ok) return ok.error();
+    if (const auto ok = undo_config(folder); !ok) return ok.error();
   }
   Extension out;
   out.model = folder;

@@ -15,6 +15,7 @@
 #include "formats/hf_classes.h"
 #include "formats/hf_scope.h"
 #include "mrrope/catalogue.h"
+#include "targets/attempt.h"
 #include "targets/deviation.h"
 #include "targets/hf_effective.h"
 #include "targets/hf_encode.h"
@@ -25,8 +26,6 @@ namespace {
 
 using base::Json;
 
-// float32 rounds a factor by 2^-24; a table counts as delivered within this.
-constexpr double kExact = 1e-6;
 // L* is a whole number: the formula of M and L* misses a by up to 1.3e-4 for a = 1.35 (engines.md).
 constexpr double kFormula = 2e-4;
 
@@ -75,11 +74,6 @@ struct Candidate {
   HfConfig config;
   Judgement judgement;
 };
-
-bool nearer(const Candidate& a, const Candidate& b) {
-  return std::max(a.judgement.residual, a.judgement.scale_residual) <
-         std::max(b.judgement.residual, b.judgement.scale_residual);
-}
 
 Json yarn_type(double factor, std::int64_t original, const BandEdges& band, double scale) {
   // The ends are stated though most engines know them: vLLM's gpt-oss fails without
@@ -264,25 +258,14 @@ std::vector<Service> services_of(const Plan& plan, const HfConfig& original, con
   return out;
 }
 
-Error refusal(const HfEngine* engine, const Plan& plan, const HfConfig& config, std::vector<Candidate> tried) {
+Error refused(const HfEngine* engine, const Plan& plan, const HfConfig& config, std::span<const Candidate> tried) {
   const std::string_view title = engine != nullptr ? engine->info.title : "transformers";
-  if (tried.empty())
-    return {ErrorCode::unsupported,
-            fmt::format("{} cannot run {}: the config cannot be written", title, spell(plan.method)), ""};
-  std::string message = fmt::format("{} cannot run {} on {}: {}", title, spell(plan.method), config.model_type(),
-                                    tried.back().judgement.why);
-  std::erase_if(tried, [](const Candidate& c) { return c.judgement.residual >= 1; });
-  std::stable_sort(tried.begin(), tried.end(), nearer);
-  if (!tried.empty()) {
-    const Judgement& nearest = tried.front().judgement;
-    message += fmt::format(". Nearest that it can: {} (largest difference {:.1f} % of an angular speed",
-                           tried.front().what, 100 * nearest.residual);
-    if (nearest.scale_residual > kFormula)
-      message += fmt::format(", {:.1f} % of the attention scale", 100 * nearest.scale_residual);
-    message += ")";
-  }
-  if (engine != nullptr && !engine->remark.empty()) message += fmt::format(". {}", engine->remark);
-  return {ErrorCode::unsupported, std::move(message), ""};
+  std::vector<Attempt> attempts;
+  for (const Candidate& c : tried) attempts.push_back({c.what, c.judgement.residual, c.judgement.scale_residual});
+  const std::string why = tried.empty() ? "the config cannot be written" : tried.back().judgement.why;
+  Error error = refusal(title, plan, config.model_type(), why, std::move(attempts), kFormula);
+  if (engine != nullptr && !engine->remark.empty()) error.message += fmt::format(". {}", engine->remark);
+  return error;
 }
 
 }  // namespace
@@ -291,9 +274,9 @@ Result<Delivery> hf_deliver(const HfEngine* engine, const Plan& plan, const HfCo
   const Result<HfConfig> fresh = fresh_config(plan, given);
   if (!fresh) return fresh.error();
   const HfConfig& config = *fresh;
-  std::vector<Candidate> tried = candidates(engine, plan, config);
+  const std::vector<Candidate> tried = candidates(engine, plan, config);
   const auto chosen = std::find_if(tried.begin(), tried.end(), [](const Candidate& c) { return c.judgement.served; });
-  if (chosen == tried.end()) return refusal(engine, plan, config, std::move(tried));
+  if (chosen == tried.end()) return refused(engine, plan, config, tried);
 
   Delivery out;
   out.hf = chosen->config.changes();
@@ -326,12 +309,12 @@ Result<std::string> vllm_overrides(const Plan& plan, const HfConfig& given) {
   const Result<HfConfig> config = fresh_config(plan, given);
   if (!config) return config.error();
   const HfEngine* vllm = find_hf_engine("vllm");
-  std::vector<Candidate> tried = candidates(vllm, plan, *config);
+  const std::vector<Candidate> tried = candidates(vllm, plan, *config);
   for (const Candidate& candidate : tried) {
     if (!candidate.judgement.served) continue;
     if (auto overrides = overrides_for(plan, *config, candidate.config)) return *std::move(overrides);
   }
-  return refusal(vllm, plan, *config, std::move(tried));
+  return refused(vllm, plan, *config, tried);
 }
 
 }  // namespace mrrope::targets

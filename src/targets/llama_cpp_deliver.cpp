@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "mrrope/catalogue.h"
+#include "targets/attempt.h"
 #include "targets/deviation.h"
 #include "targets/llama_cpp.h"
 #include "theory/laws.h"
@@ -22,9 +23,6 @@ namespace mrrope::targets {
 namespace {
 
 using formats::GgufRope;
-
-// float32 factors are off by 2^-24, and a table counts as delivered within this.
-constexpr double kExact = 1e-6;
 
 std::vector<float> floats(const std::vector<double>& values) {
   std::vector<float> out;
@@ -71,16 +69,12 @@ class KeyEdits {
   std::string prefix_;
 };
 
-struct Candidate {
-  std::string what;  // for people
+struct Candidate : Attempt {
   GgufEdits edits;
-  double residual = 0;
-  double scale_residual = 0;
 };
 
 // What llama.cpp will do with the edited file, against what the plan wants.
 void judge(const Plan& plan, const GgufModel& model, const GgufRope& rope, Candidate& candidate) {
-  candidate.residual = candidate.scale_residual = 1;
   const Result<GgufRope> edited = formats::read_gguf_rope(model, rope, candidate.edits);
   if (!edited) return;
   const Effective effect = llama_cpp_effective(*edited, plan.context_target);
@@ -104,7 +98,7 @@ Candidate by_factors(const Plan& plan, const GgufRope& rope, const Architecture&
   } else {
     keys.edits.add_tensor("rope_freqs.weight", factors);
   }
-  return {lists ? "factor lists" : "a factor tensor", std::move(keys.edits), 0, 0};
+  return {{lists ? "factor lists" : "a factor tensor"}, std::move(keys.edits)};
 }
 
 // What keys alone can say of the plan's table, best first.
@@ -117,7 +111,7 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufModel& model, const G
     KeyEdits keys(rope, rope.architecture);
     keys.context(plan.context_target, original);
     fill(keys);
-    candidates.push_back({std::move(what), std::move(keys.edits), 0, 0});
+    candidates.push_back({{std::move(what)}, std::move(keys.edits)});
     judge(plan, model, rope, candidates.back());
   };
   const auto add = [&](std::string what, auto fill) { add_from(plan.spec.context_trained, std::move(what), fill); };
@@ -151,13 +145,12 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufModel& model, const G
       yarn(trained->factor * plan.factor, trained->context_original);
     }
   }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::max(a.residual, a.scale_residual) < std::max(b.residual, b.scale_residual);
-  });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.off() < b.off(); });
   return candidates;
 }
 
-bool exact(const Candidate& c) { return c.residual <= kExact && c.scale_residual <= kExact; }
+bool exact(const Candidate& c) { return c.off() <= kExact; }
 
 Delivery finish(const Plan& plan, const GgufRope& rope, Candidate candidate) {
   Delivery out;
@@ -178,17 +171,8 @@ Delivery finish(const Plan& plan, const GgufRope& rope, Candidate candidate) {
   return out;
 }
 
-Error refusal(const Plan& plan, const GgufRope& rope, const std::vector<Candidate>& nearest, std::string_view why) {
-  std::string message = fmt::format("llama.cpp cannot run {} on {}: {}", spell(plan.method), rope.architecture, why);
-  if (!nearest.empty()) {
-    message += fmt::format(". Nearest that it can: {} (largest difference {:.1f} % of an angular speed",
-                           nearest.front().what, 100 * nearest.front().residual);
-    if (nearest.front().scale_residual > kExact) {
-      message += fmt::format(", {:.1f} % of the attention scale", 100 * nearest.front().scale_residual);
-    }
-    message += ")";
-  }
-  return {ErrorCode::unsupported, std::move(message), ""};
+Error refused(const Plan& plan, const GgufRope& rope, const std::vector<Candidate>& tried, std::string_view why) {
+  return refusal("llama.cpp", plan, rope.architecture, why, {tried.begin(), tried.end()});
 }
 
 }  // namespace
@@ -209,7 +193,7 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
     candidate.edits.changes.insert(candidate.edits.changes.begin(), relabelled->changes.begin(),
                                    relabelled->changes.end());
     judge(plan, model, rope, candidate);
-    if (!exact(candidate)) return refusal(plan, rope, {candidate}, "the relabelled file would rotate differently");
+    if (!exact(candidate)) return refused(plan, rope, {candidate}, "the relabelled file would rotate differently");
     Delivery out = finish(plan, rope, std::move(candidate));
     out.notes.push_back(
         fmt::format("The file calls itself {} instead of {}: the same computation, bit for bit, but tools "
@@ -235,13 +219,13 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
     std::string why = architecture->keys == Keys::nothing ? "its rotation follows neither keys nor factor tensors"
                                                           : "its graph takes no factor tensor";
     if (relabel(model, rope)) why += " (--relabel would: see docs/gguf.md)";
-    return refusal(plan, rope, keys, why);
+    return refused(plan, rope, keys, why);
   }
   Candidate candidate = by_factors(plan, rope, *architecture);
   judge(plan, model, rope, candidate);
   if (!exact(candidate)) {
     const bool scale = candidate.residual <= kExact;
-    return refusal(plan, rope, keys,
+    return refused(plan, rope, keys,
                    scale ? "its attn_factor would also scale layers that the plan leaves alone; add attention_scale=1"
                          : "the factors would not come out as planned");
   }

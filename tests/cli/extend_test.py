@@ -62,7 +62,7 @@ class HuggingFace(InFolder):
         self.assertEqual((self.model / "config.extended.json").read_text(), extended)
         self.assertFalse((self.model / "config.original.json").exists())
         for flags in ([], ["--dry-run"]):
-            self.assertIn("nothing to take back", self.run_program("extend", self.model, "--undo", *flags, status=1))
+            self.assertIn("nothing to undo", self.run_program("extend", self.model, "--undo", *flags, status=1))
 
     def test_a_folder_is_not_extended_twice(self):
         self.run_program("extend", self.model, "-c", "32k")

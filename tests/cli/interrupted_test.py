@@ -62,7 +62,7 @@ class Interrupted(unittest.TestCase):
                     self.assertIn("was interrupted", text)
                     self.assertIn(f"mrrope extend '{self.file}' --undo", text)
                     self.assertEqual(self.state(), before, "a command that only reads has written")
-            self.assertIn("an interrupted change was taken back", self.run_program("extend", self.file, "--undo"))
+            self.assertIn("an interrupted change was undone", self.run_program("extend", self.file, "--undo"))
             self.assertEqual(self.state(), {self.file.name: self.bytes})
             steps += 1
         self.assertGreater(steps, 6)
@@ -71,7 +71,7 @@ class Interrupted(unittest.TestCase):
         for flags in (["--factor", "4", "-o", self.root / "out.gguf"], ["--factor", "4", "--in-place"], ["--undo", "--in-place"]):
             with self.subTest(flags=flags):
                 self.assertTrue(self.interrupt(5))
-                self.assertIn("an interrupted change was taken back", self.run_program("extend", self.file, *flags))
+                self.assertIn("an interrupted change was undone", self.run_program("extend", self.file, *flags))
                 self.assertFalse(self.journal.exists())
                 self.run_program("inspect", self.file)
 

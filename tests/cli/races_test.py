@@ -24,8 +24,8 @@ import faults_everywhere as commands  # noqa: E402  pylint: disable=wrong-import
 PROGRAM = commands.MRROPE = os.path.abspath(sys.argv.pop(1))
 # Seconds between the two starts: a command takes 5 to 30 ms.
 HEAD_STARTS = [0, 0, 0.002, 0.005, 0.009, 0.013]
-REFUSALS = ("another process is changing this (file|folder)|open in another program|exists already|File exists|already extended|extended before|"
-            "the folder is not empty|nothing to take back|was interrupted|has changed|was changed|"
+REFUSALS = ("another process is changing this (file|folder)|open in another program|exists already|already extended|extended before|"
+            "the folder is not empty|nothing to undo|was interrupted|has changed|was changed|"
             "the file ended at byte .* while it was being read")
 # Of a command that was done, and whose result the other one replaced before it was read back.
 OVERTAKEN = "read back, the file differs from the plan"

@@ -169,7 +169,7 @@ class Bench:
         again = run(self.case.words, folder)
         if again.returncode != 0:  # it had come so far that there is nothing left to do
             text = again.stderr.decode()
-            if not re.search("exists already|nothing to take back|already|extended before|the folder is not empty", text):
+            if not re.search("exists already|nothing to undo|already|extended before|the folder is not empty", text):
                 return f"the same command fails: {text}"
         final = {name: value for name, value in steady_names(snapshot(folder)).items() if not self.left_over(name, fault) or "journal" in name}
         if again.returncode == 0 and final != self.new:
