@@ -91,7 +91,8 @@ void print_all() {
         "* depends on the factor or a parameter: mrrope methods NAME tells all of one.\n\n"
         "Spelling: NAME[:key=value]...[+MODIFIER[:key=value]...], for example\n"
         "yarn:beta_fast=16:truncate=false or mrrope-pro+cope. Modifiers compose with any\n"
-        "method; every method takes attention_scale=a.");
+        "method; every method takes attention_scale=a, and factor=S for a table that is\n"
+        "not made for the target's own factor.");
 }
 
 int run_methods(const Options& options) {

@@ -196,6 +196,7 @@ def table(spelling, r):
     (name, p), *modifiers = [parse(part) for part in spelling.split("+")]
     factors, scale = METHODS[name]
     given = p.pop("attention_scale", None)
+    r.S = p.number("factor", r.S)  # S of the table, where it is not L'/L
     s = factors(r, p)
     a = scale(r, p) if given is None else mpf(given)
     for modifier, q in modifiers:
@@ -247,6 +248,8 @@ CASES = [  # spelling, then spec@context_target or spec@context_target/length
     ("yarn:truncate=false:mscale=0.707:mscale_all_dim=1", "smol@81920"),
     ("yarn:attention_scale=1", "smol@30000"),
     ("yarn:beta_slow=20", "d4@256"),
+    ("yarn:factor=14.5", "llama2@65536"),
+    ("dynamic-ntk:factor=3", "smol@32768/30000"),
     ("yarn:beta_slow=20:truncate=false", "d4@256"),
     ("yarn-rotations", "llama2@65536 llama3@524288 smol@10240 d80@65536 d2@65536 d4@640"),
     ("yarn-rotations:beta_fast=16:beta_slow=2", "smol@30000"),
@@ -276,6 +279,8 @@ CASES = [  # spelling, then spec@context_target or spec@context_target/length
     ("mrrope-power:p=1", "smol@81920"),
     ("mrrope-power:p=2", "qwen@131072 d40@131072"),
     ("mrrope-power:p=1.7:low=8:high=19:mscale=0.5", "smol@131072"),
+    ("mrrope-power:p=1.15:low=1:high=20:attention_scale=1.16:factor=14.07", "smol@131072"),
+    ("mrrope-pro:factor=20", "llama2@65536"),
     ("mrrope-mirror", "llama2@65536 llama3@30000 smol@10240 d80@131072 phi@262144 d4@256"),
     ("mrrope-mirror:low=7:high=30", "smol@32768"),
     ("custom:factors=0.5/3.25", "d4@256"),

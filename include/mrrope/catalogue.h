@@ -7,7 +7,8 @@
 //
 // Spelling:  NAME[:key=value]…[+MODIFIER[:key=value]…]…
 // No comma and no space occurs in it, so that lists of methods can be written with commas. List values are separated by
-// '/': custom:factors=1/1.5/2. A modifier alone ("cope") means "none+cope". Every method takes attention_scale=a.
+// '/': custom:factors=1/1.5/2. A modifier alone ("cope") means "none+cope". Every method takes attention_scale=a,
+// and those with an S in their formula factor=S.
 #pragma once
 
 #include <optional>

@@ -10,7 +10,8 @@
 //   Table u = table(llama2, 16, Method{Yarn{}, {Resonance{}}});     // YaRN, then whole wavelengths
 //   Table v = table(llama2, 16, MrRopePower{.p = 2});
 //
-// Names, equations and sources: docs/theory.md [T11]-[T28]; `mrrope methods` prints them. S is the factor L'/L.
+// Names, equations and sources: docs/theory.md [T11]-[T28]; `mrrope methods` prints them. S is the factor L'/L, or the
+// method's own: a table found by search may want S = 14 where the text is 16 times as long as in training.
 #pragma once
 
 #include <optional>
@@ -200,12 +201,14 @@ struct Method {
   Law law = None{};
   std::vector<Modifier> modifiers = {};                  // applied in order
   std::optional<double> attention_scale = std::nullopt;  // replaces the law's own
+  std::optional<double> factor = std::nullopt;           // S of the table, where it is not L'/L; only if reads_factor
 
   Method() = default;
   template <class L>
   requires(std::is_constructible_v<Law, L> && !std::is_same_v<std::remove_cvref_t<L>, Method>)
-      Method(L&& a_law, std::vector<Modifier> a_modifiers = {}, std::optional<double> a_scale = std::nullopt)  // NOLINT
-      : law(std::forward<L>(a_law)), modifiers(std::move(a_modifiers)), attention_scale(a_scale) {}
+      Method(L&& a_law, std::vector<Modifier> a_modifiers = {}, std::optional<double> a_scale = std::nullopt,  // NOLINT
+             std::optional<double> a_factor = std::nullopt)
+      : law(std::forward<L>(a_law)), modifiers(std::move(a_modifiers)), attention_scale(a_scale), factor(a_factor) {}
 
   bool operator==(const Method&) const = default;
 };
@@ -218,7 +221,8 @@ struct Table {
 };
 
 // The table of `method` for an extension by `factor`, relative to `spectrum` (for a model with a scaling of its own:
-// relative to what it was trained with).
+// relative to what it was trained with). A factor of the method's own takes the place of `factor` in its formula, the
+// attention scale's included.
 // `length` is the sequence length in tokens; only laws that depend on it read it. Default: factor * L.
 // Domain: factor >= 1; parameters inside the ranges that `mrrope methods NAME` prints; lists of n values.
 // Error: <= 4 ulp per factor for factor <= 64 where long double is wider than double (tests/theory/precision_test.cpp).
@@ -230,6 +234,9 @@ std::vector<double> inv_freq(const Spectrum& spectrum, std::span<const double> p
 
 // True for laws whose table changes with the sequence length (dynamic-ntk, dynamic-yarn, longrope).
 bool depends_on_length(const Method& method) noexcept;
+
+// False for laws whose table has no S in it (none, abf, dynamic-yarn, custom): a factor of their own would do nothing.
+bool reads_factor(const Law& law) noexcept;
 
 // The band a law works on, or the default band for a law without one: the pairs that matter for its analysis.
 Band band_of(const Spectrum& spectrum, const Method& method);

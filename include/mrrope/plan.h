@@ -46,13 +46,16 @@ struct Plan {
   RopeSpec spec;
   Method method;
   std::int64_t context_target = 0;
-  double factor = 1;                   // S = context_target / context_trained, at least 1
+  double factor = 1;                   // context_target / context_trained, at least 1; S unless the method has its own
   std::optional<std::int64_t> length;  // set for methods with a table per length: the length this table is for
   std::vector<GroupPlan> groups;       // as spec.groups
   std::string source;                  // where the spec came from, for people: a file name; may be empty
 
   bool operator==(const Plan&) const = default;
 };
+
+// S of the plan's table: the method's own factor if it has one.
+double table_factor(const Plan& plan);
 
 // The largest extension a plan may ask for. Nothing useful is known beyond 64; this only bounds the arithmetic.
 inline constexpr double kMaxFactor = 1 << 20;

@@ -23,7 +23,8 @@ class Checker {
 
   void operator()(const Field& field, double value) { check_range(field, value, std::string(field.name)); }
   void operator()(const Field& /*field*/, bool /*value*/) {}
-  void operator()(const Field& field, const std::optional<int>& value) {
+  template <class T>
+  void operator()(const Field& field, const std::optional<T>& value) {
     if (value) check_range(field, *value, std::string(field.name));
   }
   void operator()(const Field& field, const std::vector<double>& values) {
@@ -95,11 +96,11 @@ Result<void> check_alternative(const Variant& alternative, int pairs, const std:
 
 Result<void> check_method(const Method& method, int pairs) {
   if (const auto ok = check_alternative(method.law, pairs, ""); !ok) return ok.error();
-  if (method.attention_scale) {
-    Checker check(pairs, "");
-    check(plan::fields::kAttentionScale, *method.attention_scale);
-    if (!check.outcome()) return check.outcome();
-  }
+  Checker check(pairs, "");
+  plan::visit_shared(method, check);
+  check.require(!method.factor || reads_factor(method.law), plan::fields::kFactor.name,
+                "the table of this method has no factor in it");
+  if (!check.outcome()) return check.outcome();
   for (std::size_t i = 0; i < method.modifiers.size(); ++i) {
     if (const auto ok = check_alternative(method.modifiers[i], pairs, fmt::format("modifiers[{}].", i)); !ok)
       return ok.error();

@@ -6,7 +6,9 @@
 //
 //   visit_fields(law, [](const Field& field, auto& member) { … });
 //
-// Members are double, bool, std::optional<int> or std::vector<double>.
+//   visit_shared(method, …);   // what every method takes
+//
+// Members are double, bool, std::optional<int>, std::optional<double> or std::vector<double>.
 #pragma once
 
 #include <string_view>
@@ -46,8 +48,8 @@ inline constexpr Field kLong{"long_factors", "factors for longer sequences", 1e-
 inline constexpr Field kFactors{"factors", "one factor per pair", 1e-6, kNoRotation, true};
 inline constexpr Field kCopePairs{"pairs", "pairs to fade out, from the slowest", 0, kMaxPair};
 inline constexpr Field kClipKeep{"keep", "pairs that go on rotating, from the fastest", 0, kMaxPair};
-// Of every method, not of a law.
 inline constexpr Field kAttentionScale{"attention_scale", "replaces the method's own a", 1e-6, 1e6};
+inline constexpr Field kFactor{"factor", "S of the table, in place of L'/L", 1, 1 << 20};
 
 template <class Band, class Visitor>
 void visit_edges(Band& band, Visitor& visit) {
@@ -64,6 +66,13 @@ void visit_attention(MScaleT& attention, Visitor& visit) {
 }
 
 }  // namespace fields
+
+// Of every method, not of a law. `method` is a Method, const or not.
+template <class M, class Visitor>
+void visit_shared(M& method, Visitor&& visit) {
+  visit(fields::kAttentionScale, method.attention_scale);
+  visit(fields::kFactor, method.factor);
+}
 
 // `law` is any alternative of Law or Modifier, const or not.
 template <class L, class Visitor>

@@ -22,7 +22,8 @@ struct Writer {
   void operator()(const Field& field, double value) { params[std::string(field.name)] = value; }
   void operator()(const Field& field, bool value) { params[std::string(field.name)] = value; }
   void operator()(const Field& field, const std::vector<double>& values) { params[std::string(field.name)] = values; }
-  void operator()(const Field& field, const std::optional<int>& value) {
+  template <class T>
+  void operator()(const Field& field, const std::optional<T>& value) {
     if (value) params[std::string(field.name)] = *value;
   }
 };
@@ -37,6 +38,9 @@ struct Reader {
     if (params.has(field.name)) value = params.boolean(field.name);
   }
   void operator()(const Field& field, std::vector<double>& values) { values = params.numbers(field.name); }
+  void operator()(const Field& field, std::optional<double>& value) {
+    if (params.has(field.name)) value = params.number(field.name);
+  }
   void operator()(const Field& field, std::optional<int>& value) {
     if (!params.has(field.name)) return;
     value = static_cast<int>(
@@ -61,7 +65,7 @@ Json alternative_to_json(const Variant& alternative) {
 
 Json method_to_json(const Method& method) {
   Json json = alternative_to_json(method.law);
-  if (method.attention_scale) json["params"][std::string(fields::kAttentionScale.name)] = *method.attention_scale;
+  visit_shared(method, Writer{json["params"]});
   for (const Modifier& modifier : method.modifiers) json["modifiers"].push_back(alternative_to_json(modifier));
   return json;
 }
@@ -75,8 +79,7 @@ Method method_from_json(ObjectReader reader) {
   method.law = *law;
   ObjectReader params = reader.object("params");
   std::visit([&](auto& l) { visit_fields(l, Reader{params}); }, method.law);
-  const std::string_view scale = fields::kAttentionScale.name;
-  if (params.has(scale)) method.attention_scale = params.number(scale);
+  visit_shared(method, Reader{params});
   params.finish();
 
   // The modifiers

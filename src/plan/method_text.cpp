@@ -51,6 +51,10 @@ Result<void> read_value(std::string_view text, std::optional<int>& value) {
   return {};
 }
 
+Result<void> read_value(std::string_view text, std::optional<double>& value) {
+  return read_value(text, value.emplace());
+}
+
 Result<void> read_value(std::string_view text, std::vector<double>& values) {
   values.clear();
   for (const std::string_view part : base::split(text, '/')) {
@@ -89,9 +93,9 @@ std::vector<std::string_view> split_parts(std::string_view text) {
   return parts;
 }
 
-// Sets one "key=value" of a law or modifier. `scale` takes attention_scale where the part may have it.
+// Sets one "key=value" of a law or modifier. `shared` takes what every method does, where the part may have it.
 template <class L>
-Result<void> read_parameter(std::string_view text, L& law, std::optional<double>* scale) {
+Result<void> read_parameter(std::string_view text, L& law, Method* shared) {
   const std::size_t equals = text.find('=');
   const std::string_view key = text.substr(0, equals);
   if (equals == std::string_view::npos || key.empty()) {
@@ -102,20 +106,18 @@ Result<void> read_parameter(std::string_view text, L& law, std::optional<double>
     if (read) return {};
     return Error{read.error().code, read.error().message, std::string(L::name) + "." + std::string(key)};
   };
-  if (scale != nullptr && key == plan::fields::kAttentionScale.name)
-    return located(read_value(value, scale->emplace()));
-
   bool found = false;
   Result<void> read;
   std::vector<std::string_view> names;
-  plan::visit_fields(law, [&](const Field& field, auto& member) {
+  const auto try_field = [&](const Field& field, auto& member) {
     names.push_back(field.name);
     if (field.name != key) return;
     found = true;
     read = read_value(value, member);
-  });
+  };
+  plan::visit_fields(law, try_field);
+  if (shared != nullptr) plan::visit_shared(*shared, try_field);
   if (found) return located(read);
-  if (scale != nullptr) names.push_back(plan::fields::kAttentionScale.name);
   std::string message = "unknown parameter \"" + std::string(key) + "\"";
   const std::string_view guess = base::nearest(key, names);
   if (!guess.empty()) message += "; did you mean " + std::string(guess) + "?";
@@ -124,10 +126,9 @@ Result<void> read_parameter(std::string_view text, L& law, std::optional<double>
 }
 
 template <class Variant>
-Result<void> read_parameters(std::span<const std::string_view> texts, Variant& alternative,
-                             std::optional<double>* scale) {
+Result<void> read_parameters(std::span<const std::string_view> texts, Variant& alternative, Method* shared) {
   for (const std::string_view text : texts) {
-    const Result<void> read = std::visit([&](auto& law) { return read_parameter(text, law, scale); }, alternative);
+    const Result<void> read = std::visit([&](auto& law) { return read_parameter(text, law, shared); }, alternative);
     if (!read) return read.error();
   }
   return {};
@@ -174,14 +175,16 @@ Result<Method> parse_method(std::string_view text) {
                    ""};
     }
     method.law = *law;
-    if (const auto ok = read_parameters(parameters, method.law, &method.attention_scale); !ok) return ok.error();
+    if (const auto ok = read_parameters(parameters, method.law, &method); !ok) return ok.error();
   }
   return method;
 }
 
 std::string spell(const Method& method) {
   std::string text = spell_alternative(method.law);
-  if (method.attention_scale) text += ":attention_scale=" + format_number(*method.attention_scale);
+  plan::visit_shared(method, [&](const Field& field, const std::optional<double>& value) {
+    if (value) text += ":" + std::string(field.name) + "=" + format_number(*value);
+  });
   for (const Modifier& modifier : method.modifiers) text += "+" + spell_alternative(modifier);
   return text;
 }

@@ -88,6 +88,8 @@ Result<Plan> make_plan(const RopeSpec& spec, std::int64_t context_target, const 
   return plan;
 }
 
+double table_factor(const Plan& plan) { return plan.method.factor.value_or(plan.factor); }
+
 Exposure exposure(const Plan& plan) {
   const GroupPlan& group = plan.groups[0];
   std::vector<double> extension = group.pair_factors;

@@ -29,6 +29,11 @@ double drift_at_twice(const Plan& plan) {
 void explain_factor(const Plan& plan, Explanation& out) {
   const auto target = plan.context_target;
   const auto trained = plan.spec.context_trained;
+  if (plan.method.factor) {
+    out.reasons.push_back(fmt::format("The method asks for a table of factor {:.6g}; {} tokens from {} are {:.4g}.",
+                                      *plan.method.factor, target, trained, plan.factor));
+    return;
+  }
   if (plan.factor <= 1) {
     out.reasons.push_back(fmt::format("The model was trained for {} tokens; {} need no extension.", trained, target));
     return;

@@ -32,6 +32,7 @@ Result<void> check_trained(const TrainedScaling& trained, std::int64_t context_t
                    fmt::format("expected a length between 1 and the trained {} tokens, found {}", context_trained,
                                trained.context_original));
   }
+  if (trained.method.factor) return invalid("trained.method.params.factor", "expected it as trained.factor");
   if (const auto ok = check_method(trained.method, pairs); !ok) {
     return Error{ok.error().code, ok.error().message, "trained.method." + ok.error().where};
   }

@@ -96,25 +96,26 @@ std::vector<std::pair<std::string, Json>> native_types(const Plan& plan) {
   if (last > 1 && last < kNoRotation) {
     types.emplace_back(fmt::format("linear, factor {:.6g}", last), Json{{"rope_type", "linear"}, {"factor", last}});
   }
-  if (!(plan.factor > 1)) return types;
+  const double own = table_factor(plan);
+  if (!(own > 1)) return types;
   const auto add_yarn = [&](double factor, std::int64_t from, const BandEdges& band) {
     types.emplace_back(fmt::format("yarn, factor {:.6g} from {}", factor, from),
                        yarn_type(factor, from, band, group.attention_scale));
   };
   if (const std::optional<TrainedScaling>& trained = plan.spec.groups.front().trained) {
     const auto* yarn = std::get_if<Yarn>(&trained->method.law);
-    if (yarn != nullptr) add_yarn(trained->factor * plan.factor, trained->context_original, yarn->band);
+    if (yarn != nullptr) add_yarn(trained->factor * own, trained->context_original, yarn->band);
     return types;
   }
   if (const auto* llama3 = std::get_if<Llama3>(&plan.method.law)) {
     types.emplace_back("llama3", Json{{"rope_type", "llama3"},
-                                      {"factor", plan.factor},
+                                      {"factor", own},
                                       {"low_freq_factor", llama3->low_freq_factor},
                                       {"high_freq_factor", llama3->high_freq_factor},
                                       {"original_max_position_embeddings", original}});
   }
   const auto* yarn = std::get_if<Yarn>(&plan.method.law);
-  add_yarn(plan.factor, original, yarn != nullptr ? yarn->band : BandEdges{});
+  add_yarn(own, original, yarn != nullptr ? yarn->band : BandEdges{});
   return types;
 }
 

@@ -131,18 +131,26 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufModel& model, const G
       });
     }
   }
-  if (plan.factor > 1 && understood == Keys::all) {
+  const double own = table_factor(plan);
+  if (own > 1 && understood == Keys::all) {
     const auto yarn = [&](double factor, std::int64_t original) {
       add_from(original, fmt::format("yarn, factor {:.6g} from {}", factor, original), [&](KeyEdits& keys) {
         keys.scaling("yarn", factor);
         keys.magnitude(group.attention_scale / theory::attention_scale(factor, rope.yarn.attention));
       });
     };
-    yarn(plan.factor, plan.spec.context_trained);
+    yarn(own, plan.spec.context_trained);
+    // Both ends of the band t times as many turns from the fast end: to llama.cpp, YaRN from a length L/t
+    const auto* law = std::get_if<Yarn>(&plan.method.law);
+    if (law != nullptr && law->band.beta_fast != rope.yarn.band.beta_fast) {
+      const double t = law->band.beta_fast / rope.yarn.band.beta_fast;
+      const double from = std::round(static_cast<double>(plan.spec.context_trained) / t);
+      if (from >= 1 && from <= static_cast<double>(plan.context_target)) yarn(own, static_cast<std::int64_t>(from));
+    }
     // Of a model that ships YaRN: more of the same
     const std::optional<TrainedScaling>& trained = plan.spec.groups[0].trained;
     if (trained && std::holds_alternative<Yarn>(trained->method.law)) {
-      yarn(trained->factor * plan.factor, trained->context_original);
+      yarn(trained->factor * own, trained->context_original);
     }
   }
   std::stable_sort(candidates.begin(), candidates.end(),

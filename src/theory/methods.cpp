@@ -12,7 +12,8 @@ namespace mrrope {
 
 Table table(const Spectrum& spectrum, double factor, const Method& method, std::optional<double> length) {
   assert(factor >= 1);
-  const theory::LawInput in{spectrum, factor, length.value_or(factor * spectrum.context_trained)};
+  const theory::LawInput in{spectrum, method.factor.value_or(factor),
+                            length.value_or(factor * spectrum.context_trained)};
   Table result = std::visit([&](const auto& law) { return theory::make_table(in, law); }, method.law);
   for (const Modifier& modifier : method.modifiers) {
     std::visit([&](const auto& m) { theory::modify(spectrum, result.pair_factors, m); }, modifier);
@@ -34,6 +35,11 @@ std::vector<double> inv_freq(const Spectrum& spectrum, std::span<const double> p
 bool depends_on_length(const Method& method) noexcept {
   return std::holds_alternative<DynamicNtk>(method.law) || std::holds_alternative<DynamicYarn>(method.law) ||
          std::holds_alternative<LongRope>(method.law);
+}
+
+bool reads_factor(const Law& law) noexcept {
+  return !std::holds_alternative<None>(law) && !std::holds_alternative<Abf>(law) &&
+         !std::holds_alternative<DynamicYarn>(law) && !std::holds_alternative<Custom>(law);
 }
 
 namespace {

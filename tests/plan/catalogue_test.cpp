@@ -12,7 +12,8 @@ TEST(MethodText, SpellingReadsBackAsTheSameMethod) {
   for (const char* text :
        {"none", "linear", "abf:base=1000000", "yarn:beta_fast=16:truncate=false", "mrrope-power:p=-0.5:low=3:high=40",
         "longrope:short_factors=1/1:long_factors=2/3.5", "custom:factors=1/1.5/2:attention_scale=1.1",
-        "mrrope-pro+cope:pairs=20+resonance", "ntk+clip:keep=10", "llama3:high_freq_factor=8"}) {
+        "mrrope-pro+cope:pairs=20+resonance", "ntk+clip:keep=10", "llama3:high_freq_factor=8",
+        "mrrope-power:p=1.15:low=1:high=20:attention_scale=1.16:factor=14.07", "linear:factor=3+resonance"}) {
     EXPECT_EQ(spell(test::method(text)), text);
   }
 }
@@ -41,9 +42,10 @@ TEST(MethodText, PlusInsideANumberIsNoSeparator) {
 TEST(MethodText, ErrorsTeach) {
   const auto error = [](const char* text) { return to_string(parse_method(text).error()); };
   EXPECT_EQ(error("yarm"), "unknown method \"yarm\"; did you mean yarn? (mrrope methods lists all)");
-  EXPECT_EQ(error("linear:x=1"), "linear: unknown parameter \"x\" (it has attention_scale)");
+  EXPECT_EQ(error("linear:x=1"), "linear: unknown parameter \"x\" (it has attention_scale, factor)");
   EXPECT_EQ(error("llama3:low_freq=1"),
-            "llama3: unknown parameter \"low_freq\" (it has low_freq_factor, high_freq_factor, attention_scale)");
+            "llama3: unknown parameter \"low_freq\" (it has low_freq_factor, high_freq_factor, attention_scale, "
+            "factor)");
   EXPECT_EQ(error("yarn:truncate=1"), "yarn.truncate: expected true or false, found \"1\"");
   EXPECT_EQ(error("yarn:beta_fast"), "yarn: expected key=value, found \"beta_fast\"");
   EXPECT_EQ(error("clip:keep=1.5"), "clip.keep: expected a pair number or auto, found \"1.5\"");
@@ -69,6 +71,8 @@ TEST(MethodCheck, NamesTheFieldAndItsRange) {
   EXPECT_EQ(error("none+cope:pairs=65"), "modifiers[0].params.pairs: expected at most the 64 rotated pairs");
   EXPECT_EQ(error("none:attention_scale=0"),
             "params.attention_scale: expected a value between 1e-06 and 1000000, found 0");
+  EXPECT_EQ(error("yarn:factor=0.5"), "params.factor: expected a value between 1 and 1048576, found 0.5");
+  EXPECT_EQ(error("abf:base=20000:factor=2"), "params.factor: the table of this method has no factor in it");
 }
 
 TEST(Catalogue, EveryEntryIsCompleteAndParses) {

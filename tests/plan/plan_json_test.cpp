@@ -19,7 +19,8 @@ std::vector<Plan> all_kinds_of_plans() {
     }
   }
   for (const char* text : {"abf:base=123456.789", "yarn:truncate=false:mscale=0.707:mscale_all_dim=1",
-                           "mrrope-power:p=-1:low=5:high=50:attention_scale=1.1", "mrrope-pro+cope+resonance"}) {
+                           "mrrope-power:p=-1:low=5:high=50:attention_scale=1.1", "mrrope-pro+cope+resonance",
+                           "mrrope-power:p=1.15:low=1:high=20:attention_scale=1.16:factor=6.5"}) {
     plans.push_back(*make_plan(test::llama2_spec(), 30000, test::method(text)));
   }
   const RopeSpec tiny = test::spec("dim=4,base=10000,ctx=4k,name=a \"quoted\" \xC3\xA9 name");
@@ -57,6 +58,21 @@ TEST(PlanJson, HasTheFixedInterface) {
   EXPECT_NEAR(json["attention_scale"], 1.27725887222397, 1e-14);
   EXPECT_EQ(json["radix"]["kind"], "progressive");
   EXPECT_EQ(json["radix"]["lambda"].size(), 63U);
+}
+
+// The member is there only where the table's S is not L'/L; files written before it existed read as before.
+TEST(PlanJson, AFactorOfTheMethodIsAParameterOfIt) {
+  auto json = nlohmann::ordered_json::parse(to_json(*make_plan(test::llama2_spec(), 65536, MrRopePro{})));
+  EXPECT_FALSE(json["method"]["params"].contains("factor"));
+  json["method"]["params"]["factor"] = 14.07;
+  EXPECT_EQ(plan_from_json(json.dump()).error().where, "attention_scale");  // the tables are those of S = 16
+  json = nlohmann::ordered_json::parse(
+      to_json(*make_plan(test::llama2_spec(), 65536, test::method("mrrope-pro:factor=14.07"))));
+  EXPECT_EQ(json["method"]["params"]["factor"], 14.07);
+  EXPECT_EQ(json["factor"], 16);
+  EXPECT_EQ(json["pair_factors"].back(), 14.07);
+  json["method"]["params"]["factor"] = 0.5;
+  EXPECT_EQ(plan_from_json(json.dump()).error().where, "method.params.factor");
 }
 
 // Another machine's math library may round the last digit differently; its plan must still be read, and kept as it is.

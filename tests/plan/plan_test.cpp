@@ -22,6 +22,21 @@ TEST(Plan, OfAPlainModelIsTheMethodsTable) {
   EXPECT_FALSE(plan.length);
 }
 
+// The target stays what was asked for; the table is the one of another target.
+TEST(Plan, AFactorOfTheMethodMakesTheTableOfAnotherTarget) {
+  for (const char* law : {"linear", "ntk", "gradient-base", "ntk-by-parts", "yarn", "yarn-rotations", "llama3",
+                          "mrrope-uni", "mrrope-pro", "mrrope-power:p=0.3", "mrrope-mirror", "yarn+cope"}) {
+    Method method = test::method(law);
+    const Plan twelve = *make_plan(test::llama31_spec(), 12 * 131072, method);
+    method.factor = 12;
+    const Plan sixteen = *make_plan(test::llama31_spec(), 16 * 131072, method);
+    EXPECT_EQ(sixteen.factor, 16) << law;
+    EXPECT_EQ(table_factor(sixteen), 12) << law;
+    EXPECT_EQ(table_factor(twelve), 12) << law;
+    EXPECT_EQ(sixteen.groups, twelve.groups) << law;
+  }
+}
+
 TEST(Plan, TargetWithinTheTrainedLengthIsTheIdentity) {
   const Plan plan = *make_plan(test::llama2_spec(), 2048, MrRopePro{});
   EXPECT_EQ(plan.factor, 1);

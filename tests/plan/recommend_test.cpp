@@ -36,6 +36,13 @@ TEST(Explain, WarnsOfUnseenAngles) {
   EXPECT_TRUE(mentions(explain(plan).cautions, "18 pairs meet angles up to 16 times beyond training"));
 }
 
+// Angles are unseen by the length of the text, not by the factor of the table.
+TEST(Explain, TellsAFactorOfTheMethodFromTheTargets) {
+  const Explanation why = explain(*make_plan(test::llama2_spec(), 65536, test::method("mrrope-pro:factor=8")));
+  EXPECT_TRUE(mentions(why.reasons, "asks for a table of factor 8; 65536 tokens from 4096 are 16."));
+  EXPECT_TRUE(mentions(why.cautions, "18 pairs meet angles up to 2"));
+}
+
 TEST(Explain, WarnsBeyondWhatWasMeasured) {
   EXPECT_TRUE(mentions(explain(*recommend(test::llama2_spec(), 1 << 20)).cautions, "Beyond 16x"));
   EXPECT_FALSE(mentions(explain(*recommend(test::llama2_spec(), 65536)).cautions, "Beyond 16x"));

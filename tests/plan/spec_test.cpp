@@ -69,5 +69,10 @@ TEST(TrainedTable, OfLongRopeIsTheLongListAtTheTrainedLength) {
   EXPECT_DOUBLE_EQ(t.attention_scale, std::sqrt(1 + std::log(32) / std::log(4096)));
 }
 
+TEST(SpecText, ATrainedScalingHasOneFactor) {
+  EXPECT_TRUE(parse_spec("dim=128,base=10000,ctx=8k,scaling=yarn,scaling_factor=2,scaling_ctx=4k"));
+  EXPECT_FALSE(parse_spec("dim=128,base=10000,ctx=8k,scaling=yarn:factor=3,scaling_factor=2,scaling_ctx=4k"));
+}
+
 }  // namespace
 }  // namespace mrrope

@@ -105,6 +105,30 @@ TEST(HfDeliver, EveryEngineGetsThePlanOrAReason) {
   }
 }
 
+// The factor of the table is not the one of the length: native types say the former, and no engine serves less than M.
+TEST(HfDeliver, AFactorOfTheMethodArrivesAndTheLengthStays) {
+  for (const char* method : {"yarn:factor=3.5", "yarn:attention_scale=1.05:factor=6", "llama3:factor=3.5",
+                             "mrrope-power:p=1.15:attention_scale=1.16:factor=3.5"}) {
+    const ModelFile model = fixture("llama-2-7b");
+    for (const targets::HfEngine& engine : targets::hf_engines()) {
+      Plan plan;
+      const Result<Delivery> d = delivered(engine.info.name, model, method, &plan);
+      if (!d) continue;  // EveryEngineGetsThePlanOrAReason
+      const std::string what = std::string(method) + " " + std::string(engine.info.name);
+      const Effective e = *effective(engine.info.name, edited(model, *d), plan.context_target);
+      expect_plan(plan, e, 2e-4, what);
+      EXPECT_GE(e.context, plan.context_target) << what;
+    }
+  }
+  // Whoever runs YaRN runs it with another factor
+  for (const targets::HfEngine& engine : targets::hf_engines()) {
+    const auto served = [&](const char* method) {
+      return static_cast<bool>(delivered(engine.info.name, fixture("llama-2-7b"), method));
+    };
+    EXPECT_EQ(served("yarn:factor=3.5"), served("yarn")) << engine.info.name;
+  }
+}
+
 TEST(HfDeliver, WhoIsServedOnLlama) {
   const ModelFile model = fixture("llama-2-7b");
   for (const char* engine : {"transformers5", "transformers4", "vllm", "sglang", "tensorrt-llm", "mlx-lm", "exllamav3",

@@ -124,11 +124,20 @@ TEST(LlamaCppDeliver, FactorsArriveOnEveryArchitectureThatTakesThem) {
 }
 
 TEST(LlamaCppDeliver, ElsewhereKeysMustSayIt) {
-  for (const char* method : {"ntk", "linear", "yarn", "gradient-base", "abf:base=500000", "yarn:attention_scale=1"}) {
+  for (const char* method : {"ntk", "linear", "yarn", "gradient-base", "abf:base=500000", "yarn:attention_scale=1",
+                             "yarn:attention_scale=1.05:factor=3.6", "yarn:beta_fast=16:beta_slow=0.5:factor=5"}) {
     const Result<Delivery> d = delivered("qwen2", method);
     ASSERT_TRUE(d) << method << ": " << to_string(d.error());
     EXPECT_TRUE(d->gguf.tensors.empty()) << method;
     EXPECT_LE(d->residual, 1e-6) << method;
+  }
+}
+
+// Keys say one shift of the band, not two ends; the prediction must notice what they cannot say.
+TEST(LlamaCppDeliver, RefusesABandThatKeysCannotSay) {
+  for (const char* method : {"yarn:beta_fast=16:factor=5", "yarn:low=2:high=30:factor=5", "mrrope-uni:factor=5"}) {
+    EXPECT_FALSE(delivered("qwen2", method)) << method;
+    EXPECT_TRUE(delivered("llama", method)) << method;
   }
 }
 
