@@ -2,7 +2,7 @@
 //
 // Plans, files and engines. Include the header of one concern instead where you need only that. To read them: result,
 // units, spectrum, methods, radix, analysis, catalogue, spec, plan; then model_file, targets, extend. What evaluation
-// leaves behind is apart: records.h, statistics.h, tasks.h, scoring.h, merge.h, export.h, report.h.
+// leaves behind is apart: records.h, statistics.h, tasks.h, scoring.h, merge.h, export.h, report.h, tune.h.
 #pragma once
 
 #include "mrrope/analysis.h"    // IWYU pragma: export

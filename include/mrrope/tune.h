@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+//
+// Finds the plan for a model by measuring: what is searched, how, and when the result may be believed. Measures nothing
+// itself: whoever owns the model (llama.cpp in process, transformers in Python) answers what is asked.
+//
+//   const Result<Space> space = Space::of(spec, 8192);
+//   Search search(*space, {.item_tokens = costs, .token_budget = 3'000'000});
+//   while (const std::optional<Ask> ask = search.ask()) {
+//     search.tell(losses_of(ask->method, ask->from, ask->to));          // items from … to-1 under this method
+//   }
+//   const Candidate& best = search.best();                              // never worse than a fixed method on these
+//   items Verdict v = verdict(held_out(best), held_out_fixed, search.best_fixed().name(), Metric::ppl_long);
+//   v.recommended;                                                      // "tuned", or the fixed method to use instead
+//
+// The search is a function of its options and of what it was told: a run that was interrupted goes on by telling a new
+// Search what was recorded (key: spelling of the method, number of the item). docs/tune.md says why it is this search.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mrrope/methods.h"
+#include "mrrope/result.h"
+#include "mrrope/spec.h"
+
+namespace mrrope::tune {
+
+// ---- What is searched ----------------------------------------------------------------------------------------------
+
+enum class Family {
+  any_table,  // mrrope-power: power, both ends of the band, attention scale, factor
+  // yarn: the band as a whole, attention scale, factor. What llama.cpp's keys say where a model takes no factor tensor
+  // (Qwen, Gemma).
+  yarn_keys,
+};
+
+struct SpaceOptions {
+  Family family = Family::any_table;
+  // Held at this value: 1 for models whose engine would scale sliding layers, too (Gemma 3 in llama.cpp).
+  std::optional<double> attention_scale = std::nullopt;
+};
+
+struct Axis {
+  std::string_view name;  // "p", "low", "high", "shift", "attention_scale", "factor"
+  double low = 0;         // the value at 0 …
+  double high = 0;        // … and at 1 of the unit cube
+};
+
+// The methods that are tried for one model and length, as points of a unit cube. The same table goes to every group of
+// layers that is extended; make_plan leaves sliding ones alone.
+class Space {
+ public:
+  // Errors: what make_plan says; a target within the trained length, where there is nothing to tune.
+  static Result<Space> of(const RopeSpec& spec, std::int64_t context_target, const SpaceOptions& options = {});
+
+  [[nodiscard]] std::span<const Axis> axes() const { return axes_; }
+  // Coordinates outside 0 … 1 are clamped. Values are rounded to what a loss can tell apart, so that near points are
+  // the same method, letter by letter.
+  [[nodiscard]] Method at(std::span<const double> point) const;
+  // Methods from papers, which a search tries first and must beat.
+  [[nodiscard]] std::span<const Method> fixed() const { return fixed_; }
+  // Where a search starts: the point of mrrope-pro (any_table) or of yarn.
+  [[nodiscard]] std::span<const double> start() const { return start_; }
+
+ private:
+  Family family_ = Family::any_table;
+  std::optional<double> attention_scale_;
+  double base_ = 0;  // of the first group: what one pair of shift means
+  int pairs_ = 0;
+  std::vector<Axis> axes_;
+  std::vector<Method> fixed_;
+  std::vector<double> start_;
+};
+
+// ---- The search ----------------------------------------------------------------------------------------------------
+
+// Of one item (a text, a prompt) under one method, lower is better: what it lost beyond the trained length, and within.
+// An item that says nothing about one of them has 0 there for every method. Whoever measures sets the units, so that
+// the means over items are what should fall.
+struct Loss {
+  double beyond = 0;
+  double within = 0;
+};
+
+// What a user cares for: the weight of `within` is 0.1, 0.5 or 0.9.
+enum class Prefer { long_texts, balanced, short_texts };
+double preferred(const Loss& loss, Prefer prefer);
+
+struct Candidate {
+  Method method;
+  std::vector<double> point;  // of the space; empty for a fixed method
+  std::vector<Loss> losses;   // of the first items
+  bool fixed = false;
+  [[nodiscard]] Loss mean() const;  // Domain: losses are not empty
+  [[nodiscard]] std::string name() const;
+};
+
+struct SearchOptions {
+  // Cost of each item, in the order of all measurements. A race stops early, so the order should mix lengths and kinds.
+  std::vector<std::int64_t> item_tokens = {};
+  // Ends the search; the fixed methods are measured whatever it says.
+  std::int64_t token_budget = 0;
+  Prefer prefer = Prefer::long_texts;
+  std::uint64_t seed = 1;
+};
+
+struct Ask {
+  std::size_t candidate = 0;
+  Method method;
+  std::size_t from = 0, to = 0;  // items
+};
+
+// First the fixed methods on all items. Then a race: points spread over the cube on a few items, the better half on
+// twice as many, and so on; one that is not behind by its paired difference stays longer, while tokens last. Then steps
+// around the best, each given up at the first stage at which it is behind.
+class Search {
+ public:
+  // Domain: at least two items, all costs positive.
+  Search(Space space, SearchOptions options);
+
+  // The same answer until tell() is called; nothing when the budget is spent or nothing new can be tried.
+  [[nodiscard]] const std::optional<Ask>& ask() const { return ask_; }
+  // Domain: as many finite losses as ask() wants.
+  void tell(std::span<const Loss> losses);
+
+  [[nodiscard]] std::span<const Candidate> candidates() const { return candidates_; }
+  [[nodiscard]] std::int64_t tokens() const { return tokens_; }  // told so far
+  // Of the candidates with all items, by preference; the fixed methods come first among equals.
+  // Domain: at least one fixed method is complete.
+  [[nodiscard]] const Candidate& best() const;
+  [[nodiscard]] const Candidate& best_fixed() const;
+
+ private:
+  enum class Phase { fixed, race, refine, over };
+  [[nodiscard]] std::int64_t cost(std::size_t from, std::size_t to) const;
+  [[nodiscard]] bool complete(const Candidate& c) const { return c.losses.size() == options_.item_tokens.size(); }
+  // How far a is behind b on their common items, in standard errors of the paired difference; infinite without spread.
+  [[nodiscard]] double behind(const Candidate& a, const Candidate& b) const;
+  [[nodiscard]] double score(const Candidate& c, std::size_t items) const;
+  double uniform();
+  double normal();
+  // Adds the method of a point unless it was tried before; returns whether it did.
+  bool add(std::vector<double> point);
+  void next();
+  void next_fixed();
+  void start_race();
+  void next_race();
+  void cut_race();
+  void next_step();
+  bool propose();
+  void judge_step();
+  void want(std::size_t candidate, std::size_t to);
+
+  Space space_;
+  SearchOptions options_;
+  std::vector<std::size_t> stages_;  // items: the first few, twice as many, …, all
+  std::vector<Candidate> candidates_;
+  std::optional<Ask> ask_;
+  std::int64_t tokens_ = 0;
+  std::uint64_t state_ = 0;  // of the random numbers
+
+  Phase phase_ = Phase::fixed;
+  std::vector<std::size_t> racing_;
+  std::size_t stage_ = 0;
+  std::int64_t race_budget_ = 0;     // tokens() up to which candidates in the lower half may stay
+  std::size_t center_ = 0;           // of the steps
+  std::optional<std::size_t> step_;  // that is being measured
+  double radius_ = 0;
+};
+
+// ---- What came out -------------------------------------------------------------------------------------------------
+
+// The complete candidates that no other beats on one side without losing on the other, by `within`; indices.
+std::vector<std::size_t> front(std::span<const Candidate> candidates);
+
+enum class Metric { ppl_long, ppl_short, answer_nll, score };
+const char* to_string(Metric metric) noexcept;  // "ppl_long"
+
+// Held-out losses of one method: -ln p per token of each text, -ln p of each answer, or the score of each answer, 0
+// … 1. The k-th item is the same for all methods.
+struct Measured {
+  std::string name = {};
+  std::vector<double> ppl_long = {}, ppl_short = {}, answer_nll = {}, score = {};
+};
+
+// Tuned minus fixed. Of perplexities the relative difference (-0.03: 3 % lower), else that of the means.
+struct Difference {
+  std::string against;
+  Metric metric = Metric::ppl_long;
+  double difference = 0;
+  double low = 0, high = 0;  // 95 %
+  std::size_t items = 0;
+  bool better = false, worse = false;  // 0 lies outside the interval, and there are at least three items
+};
+
+struct Verdict {
+  std::vector<Difference> differences;  // for every fixed method and metric with at least two items
+  std::string recommended;              // "tuned" or best_fixed
+};
+
+// `tuned` is recommended only if it is better than `best_fixed` by the deciding metric. Which fixed method is the best
+// must come from the tuning data, as `tuned` did: one comparison is made, so that there is no best of many to be fooled
+// by. Domain: best_fixed is among the fixed ones; lists of one metric are equally long.
+Verdict verdict(const Measured& tuned, std::span<const Measured> fixed, std::string_view best_fixed, Metric deciding);
+
+}  // namespace mrrope::tune
