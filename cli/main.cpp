@@ -24,6 +24,7 @@ constexpr const char* kDescription =
     "  mrrope extend model.gguf -c 32k -o longer.gguf  done\n"
     "  mrrope eval ppl -m model.gguf -f text.txt \\\n"
     "      --factor 4 --lengths 8k,32k                 what it is worth\n"
+    "  mrrope tune model.gguf -c 32k                   a better one, by measuring\n"
     "\n"
     "Instead of a .gguf: a Hugging Face folder, or --spec dim=128,base=1e4,ctx=4k.\n";
 
@@ -44,7 +45,7 @@ int run(int argc, char** argv) {
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "eval") return run_eval(argv + 1);
   const bool attention = std::find(argv, argv + argc, std::string_view("--attention")) != argv + argc;
-  if (first == "analyze" && attention) return run_eval(argv);
+  if (first == "tune" || (first == "analyze" && attention)) return run_eval(argv);
   if (first == "complete" && argc > 3 && std::string_view(argv[2]) == "eval") {
     argv[2] = argv[1];  // "mrrope complete eval ppl …" is "mrrope-eval complete ppl …"
     argv[1] = argv[0];
@@ -59,6 +60,7 @@ int run(int argc, char** argv) {
   add_diff(program, action);
   add_analyze(program, action);
   program.add_subcommand("eval", "measure plans on a real model and text");
+  program.add_subcommand("tune", "the best plan for this model, found by measuring");
   add_compare(program, action);
   add_report(program, action);
   add_merge(program, action);

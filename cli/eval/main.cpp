@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// mrrope-eval: what `mrrope eval` starts.
+// mrrope-eval: what `mrrope eval` and `mrrope tune` start.
 #include <exception>
 #include <string_view>
 
@@ -15,6 +15,11 @@ int main(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == "analyze") {
       CLI::App program("What mrrope analyze needs llama.cpp for.", "mrrope");
       add_attention(program, action);
+      return run_program(program, action, argc, argv);
+    }
+    if (argc > 1 && std::string_view(argv[1]) == "tune") {
+      CLI::App program("What mrrope tune needs llama.cpp for.", "mrrope");
+      add_tune(program, action, {argv, argv + argc});
       return run_program(program, action, argc, argv);
     }
     CLI::App program(

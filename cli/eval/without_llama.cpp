@@ -39,6 +39,10 @@ void add_suite(CLI::App& program, Action& action, const std::vector<std::string>
   add_missing(program, action, "suite", "how far the model can be trusted, in the minutes you have");
 }
 
+void add_tune(CLI::App& program, Action& action, const std::vector<std::string>& /*words*/) {
+  add_missing(program, action, "tune", "the best plan for this model, found by measuring");
+}
+
 void add_attention(CLI::App& program, Action& action) {
   add_missing(program, action, "analyze", "what the band adds to attention scores, by distance");
 }

@@ -56,6 +56,7 @@ struct BenchmarkOptions {
   // longbench2 in process: the likeliest of the letters after "The correct answer is (", as MrRoPE's authors do, in the
   // place of a generated text. One pass, and every model answers.
   bool letters = true;
+  bool brief = false;  // in process: a reply ends where the right answer would, for those who want its likelihood
   bool share_prefixes = true;  // false computes every prompt from its start, for comparison
 };
 

@@ -21,6 +21,9 @@ namespace {
 // Samples that stand in memory together: 128 MiB of tokens.
 constexpr std::int64_t kGroupTokens = std::int64_t{1} << 25;
 
+// What may follow a right answer in a brief reply: a point, a line break.
+constexpr int kAfterRight = 2;
+
 // " (" before the letter of an option, at most.
 constexpr std::int64_t kBracketTokens = 2;
 
@@ -202,6 +205,7 @@ class Benchmark {
         return !piece || line.end_in(*piece) == std::string::npos;
       };
       GenerateOptions generate{.max_tokens = prompt.sample.max_new_tokens};
+      if (options_.brief) generate.max_tokens = longest_right(prompt) + kAfterRight;
       if (task.stops_at_newline) generate.on_token = goes_on;
       Result<Reply> said = cache.answer(tokens, generate, step);
       if (!said) return said.error();
@@ -227,6 +231,12 @@ class Benchmark {
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     cost_.prompt_tokens += std::ssize(tokens);
     return run_.append(record);
+  }
+
+  static int longest_right(const Prompt& prompt) {
+    std::size_t longest = 0;
+    for (const Continuation& spelling : prompt.right) longest = std::max(longest, spelling.tokens.size());
+    return static_cast<int>(longest);
   }
 
   static Result<RightAnswer> right_answer(const Prompt& prompt, std::span<const Token> tokens, PrefixCache& cache) {

@@ -45,7 +45,8 @@ std::string answer_key(const RunInfo& info, const std::string& candidate_text, c
                        const BenchmarkOptions& options, const SampleSlot& slot) {
   std::string text = fmt::format(
       "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{} {} {} {}\n", MRROPE_VERSION, info.task, info.model_hash, candidate_text,
-      texts_hash, options.frame.before, options.frame.after + (options.letters ? "letters" : ""), slot.task->name,
+      texts_hash, options.frame.before,
+      options.frame.after + (options.letters ? "letters" : "") + (options.brief ? "brief" : ""), slot.task->name,
       slot.request.length, slot.request.seed, slot.request.index, slot.request.depth.value_or(-1));
   for (const auto& [flag, value] : info.settings) text += fmt::format("{}={}\n", flag, value);
   return content_hash(text);

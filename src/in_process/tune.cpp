@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+//
+// A search that runs a model. What an item of it is: a text, read to its end, and a few prompts of one task at one
+// length; both go through the functions that `mrrope eval` uses, into records that are found again.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "mrrope/catalogue.h"
+#include "mrrope/statistics.h"
+#include "mrrope/tuning.h"
+
+namespace mrrope::eval {
+
+namespace {
+
+// Nats of an answer's token against nats of a text's token: with as much a search does not buy one with the other on
+// the small model (docs/tune.md).
+constexpr double kAnswerWeight = 0.5;
+// What the verdict asks comes from other seeds than what the search asks.
+constexpr std::uint64_t kHeldOutSeeds = 1'000'000;
+
+class Tuner {
+ public:
+  Tuner(const LlamaModel& model, LlamaContext& context, const RopeSpec& spec, const TuneTexts& texts,
+        const TuneOptions& options, const Control& control)
+      : model_(model), context_(context), spec_(spec), texts_(texts), options_(options), control_(control) {}
+
+  Result<tune::Search> search(RunFolder& run) {
+    Result<tune::Space> space = tune::Space::of(spec_, options_.context_target, options_.space);
+    if (!space) return space.error();
+    tune::SearchOptions how{.prefer = options_.prefer, .seed = options_.seed};
+    for (std::size_t i = 0; i < options_.items; ++i) how.item_tokens.push_back(tokens_of(i));
+    const Result<std::int64_t> budget = budget_of(*space, run);
+    if (!budget) return budget.error();
+    how.token_budget = *budget;
+    tune::Search search(*std::move(space), std::move(how));
+    while (const std::optional<tune::Ask> ask = search.ask()) {
+      std::vector<tune::Loss> losses;
+      for (std::size_t i = ask->from; i < ask->to; ++i) {
+        const Result<tune::Loss> loss = item(ask->method, i, run);
+        if (!loss) return loss.error();
+        losses.push_back(*loss);
+      }
+      search.tell(losses);
+    }
+    return search;
+  }
+
+  // A method on what the search has not seen. none: the file as it is.
+  Result<tune::Measured> held_out(const Method& method, RunFolder& run) {
+    tune::Measured out{.name = spell(method)};
+    for (const Document& text : texts_.held_out) {
+      const Result<Reading> reading = read(method, text, run);
+      if (!reading) return reading.error();
+      out.ppl_long.push_back(per_token(*reading, options_.read_tokens));
+      out.ppl_short.push_back(per_token(*reading, options_.context_trained));
+    }
+    std::vector<const Task*> tasks = options_.tasks;
+    if (options_.unseen != nullptr) tasks.push_back(options_.unseen);
+    const Result<std::vector<Answer>> answers =
+        ask(method, tasks, options_.prompt_lengths, options_.held_out_samples, options_.seed + kHeldOutSeeds, run);
+    if (!answers) return answers.error();
+    for (const Answer& answer : *answers) {
+      out.answer_nll.push_back(*nll_per_token(answer));
+      out.score.push_back(answer.score);
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] const Document& text_of(std::size_t item) const { return texts_.tuning[item % texts_.tuning.size()]; }
+  [[nodiscard]] std::int64_t length_of(std::size_t item) const {
+    return options_.prompt_lengths[item / options_.tasks.size() % options_.prompt_lengths.size()];
+  }
+  [[nodiscard]] std::int64_t tokens_of(std::size_t item) const {
+    return options_.read_tokens + options_.samples * length_of(item);
+  }
+
+  // Of the verdict, which comes after the search in the same minutes.
+  [[nodiscard]] double held_out_tokens(std::size_t methods) const {
+    double tokens = static_cast<double>(options_.read_tokens) * static_cast<double>(texts_.held_out.size());
+    for (const std::int64_t length : options_.prompt_lengths) {
+      tokens +=
+          static_cast<double>(length * options_.held_out_samples) * static_cast<double>(options_.tasks.size() + 1);
+    }
+    return tokens * static_cast<double>(methods);
+  }
+
+  // By the time that the first item took, now or in the run that is continued: the same search either way.
+  Result<std::int64_t> budget_of(const tune::Space& space, RunFolder& run) {
+    if (options_.token_budget > 0) return options_.token_budget;
+    const Result<tune::Loss> first = item(space.fixed().front(), 0, run);
+    if (!first) return first.error();
+    double seconds = 0;
+    const auto records = std::min<std::size_t>(run.records().size(), 1 + static_cast<std::size_t>(options_.samples));
+    for (std::size_t i = 0; i < records; ++i) seconds += run.records()[i].seconds;
+    const double rate = static_cast<double>(tokens_of(0)) / std::max(seconds, 1e-3);
+    const double tokens = rate * 60 * options_.minutes - held_out_tokens(space.fixed().size() + 2);
+    return static_cast<std::int64_t>(std::max(tokens, 1.0));
+  }
+
+  Result<tune::Loss> item(const Method& method, std::size_t item, RunFolder& run) {
+    const Result<Reading> reading = read(method, text_of(item), run);
+    if (!reading) return reading.error();
+    const Task* task = options_.tasks[item % options_.tasks.size()];
+    const std::int64_t length = length_of(item);
+    const Result<std::vector<Answer>> answers =
+        ask(method, {&task, 1}, {&length, 1}, options_.samples, options_.seed + item, run);
+    if (!answers) return answers.error();
+    double nll = 0;
+    for (const Answer& answer : *answers) nll += *nll_per_token(answer) / static_cast<double>(answers->size());
+    const Reading::Point& within = point_at(*reading, options_.context_trained);
+    const Reading::Point& all = point_at(*reading, options_.read_tokens);
+    const double beyond = (all.nll - within.nll) / static_cast<double>(all.predicted - within.predicted);
+    return tune::Loss{.beyond = beyond + kAnswerWeight * nll, .within = per_token(*reading, options_.context_trained)};
+  }
+
+  [[nodiscard]] Result<Candidate> candidate(const Method& method) const {
+    if (spell(method) == "none") return Candidate{"none", 1, std::nullopt};
+    Result<Plan> plan = make_plan(spec_, options_.context_target, method);
+    if (!plan) return plan.error();
+    return Candidate{spell(method), plan->factor, *std::move(plan)};
+  }
+
+  Result<Reading> read(const Method& method, const Document& text, RunFolder& run) {
+    const Result<Candidate> one = candidate(method);
+    if (!one) return one.error();
+    const PplOptions how{.lengths = {options_.context_trained, options_.read_tokens}};
+    if (const auto ok = measure_ppl(model_, context_, {&text, 1}, {&*one, 1}, how, run, control_); !ok)
+      return ok.error();
+    for (const Record& r : run.records()) {
+      if (r.method == one->method && r.document_hash == text.hash && r.reading() != nullptr) return *r.reading();
+    }
+    return Error{ErrorCode::inconsistent, fmt::format("no record of {} on {}", one->method, text.name), run.path()};
+  }
+
+  Result<std::vector<Answer>> ask(const Method& method, std::span<const Task* const> tasks,
+                                  std::span<const std::int64_t> lengths, std::int64_t samples, std::uint64_t seed,
+                                  RunFolder& run) {
+    const Result<Candidate> one = candidate(method);
+    if (!one) return one.error();
+    const BenchmarkOptions how{.tasks = {tasks.begin(), tasks.end()},
+                               .lengths = {lengths.begin(), lengths.end()},
+                               .samples = samples,
+                               .seed = seed,
+                               .frame = options_.frame,
+                               .brief = true};
+    const Result<BenchmarkCost> cost = measure_answers(model_, context_, texts_.tasks, {&*one, 1}, how, run, control_);
+    if (!cost) return cost.error();
+    std::vector<Answer> answers;
+    for (const std::string& key : cost->asked) {
+      const Record* record = run.find(key);
+      if (record == nullptr || !record->answer()->right) {
+        return Error{ErrorCode::inconsistent, fmt::format("no answer of {} with its likelihood", one->method),
+                     run.path()};
+      }
+      answers.push_back(*record->answer());
+    }
+    return answers;
+  }
+
+  static const Reading::Point& point_at(const Reading& reading, std::int64_t length) {
+    return *std::find_if(reading.points.begin(), reading.points.end(),
+                         [&](const Reading::Point& p) { return p.length == length; });
+  }
+  static double per_token(const Reading& reading, std::int64_t length) {
+    const Reading::Point& p = point_at(reading, length);
+    return p.nll / static_cast<double>(p.predicted);
+  }
+
+  const LlamaModel& model_;
+  LlamaContext& context_;
+  const RopeSpec& spec_;
+  const TuneTexts& texts_;
+  const TuneOptions& options_;
+  const Control& control_;
+};
+
+}  // namespace
+
+Result<Tuned> tune_model(const LlamaModel& model, LlamaContext& context, const RopeSpec& spec, const TuneTexts& texts,
+                         const TuneOptions& options, RunFolder& search_run, RunFolder& verdict_run,
+                         const Control& control) {
+  Tuner tuner(model, context, spec, texts, options, control);
+  const Result<tune::Search> search = tuner.search(search_run);
+  if (!search) return search.error();
+  Tuned out{.plan = {},
+            .tuned = search->best().name(),
+            .best_fixed = search->best_fixed().name(),
+            .candidates = {search->candidates().begin(), search->candidates().end()},
+            .verdict = {},
+            .tokens = search->tokens()};
+
+  const Result<tune::Measured> tuned = tuner.held_out(search->best().method, verdict_run);
+  if (!tuned) return tuned.error();
+  std::vector<tune::Measured> fixed;
+  std::vector<Method> methods;
+  for (const tune::Candidate& c : search->candidates()) {
+    if (c.fixed) methods.push_back(c.method);
+  }
+  methods.push_back({None{}});  // what short texts are without a plan
+  for (const Method& method : methods) {
+    Result<tune::Measured> measured = tuner.held_out(method, verdict_run);
+    if (!measured) return measured.error();
+    fixed.push_back(*std::move(measured));
+  }
+  const tune::Metric deciding =
+      options.prefer == tune::Prefer::short_texts ? tune::Metric::ppl_short : tune::Metric::ppl_long;
+  out.verdict = tune::verdict(*tuned, fixed, out.best_fixed, deciding);
+  const tune::Candidate& chosen = out.verdict.recommended == "tuned" ? search->best() : search->best_fixed();
+  Result<Plan> plan = make_plan(spec, options.context_target, chosen.method);
+  if (!plan) return plan.error();
+  out.plan = *std::move(plan);
+  return out;
+}
+
+}  // namespace mrrope::eval
