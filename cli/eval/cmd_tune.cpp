@@ -89,6 +89,7 @@ std::string verdict_table(const eval::Tuned& tuned, const eval::TuneOptions& opt
                   1);
   std::vector<std::string> names;
   for (const tune::Difference& d : tuned.verdict.differences) {
+    if (d.against == tuned.tuned) continue;  // nothing but itself was found
     if (std::find(names.begin(), names.end(), d.against) == names.end()) names.push_back(d.against);
   }
   for (const std::string& name : names) {
@@ -141,6 +142,8 @@ int print_tuned(const TuneCommand& command, const eval::Tuned& tuned, const eval
       "difference\n\n");
   if (wins) {
     print("use       what was found: better than {}, the best of the published methods here\n", tuned.best_fixed);
+  } else if (tuned.tuned == tuned.best_fixed) {
+    print("use       {}: nothing better was found on the tuning texts\n", tuned.best_fixed);
   } else {
     print("use       {}: what was found is no better on texts it has not seen\n", tuned.best_fixed);
   }

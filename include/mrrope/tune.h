@@ -193,7 +193,7 @@ struct Difference {
   std::string against;
   Metric metric = Metric::ppl_long;
   double difference = 0;
-  double low = 0, high = 0;  // 95 %
+  double low = 0, high = 0;  // at least 95 %, as far to both sides
   std::size_t items = 0;
   bool better = false, worse = false;  // 0 lies outside the interval, and there are at least three items
 };
@@ -203,9 +203,10 @@ struct Verdict {
   std::string recommended;              // "tuned" or best_fixed
 };
 
-// `tuned` is recommended only if it is better than `best_fixed` by the deciding metric. Which fixed method is the best
-// must come from the tuning data, as `tuned` did: one comparison is made, so that there is no best of many to be fooled
-// by. Domain: best_fixed is among the fixed ones; lists of one metric are equally long.
+// `tuned` is recommended only if it is better than `best_fixed` by the deciding metric, and not worse at answers. Which
+// fixed method is the best must come from the tuning data, as `tuned` did: one comparison is made, so that there is no
+// best of many to be fooled by. Domain: best_fixed is among the fixed ones; lists of one metric are equally long, or
+// empty where a fixed method was not measured.
 Verdict verdict(const Measured& tuned, std::span<const Measured> fixed, std::string_view best_fixed, Metric deciding);
 
 }  // namespace mrrope::tune

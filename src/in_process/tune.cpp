@@ -51,7 +51,7 @@ class Tuner {
     return search;
   }
 
-  // A method on what the search has not seen. none: the file as it is.
+  // A method on what the search has not seen. none: the file as it is, whose answers nobody asks for out there.
   Result<tune::Measured> held_out(const Method& method, RunFolder& run) {
     tune::Measured out{.name = spell(method)};
     for (const Document& text : texts_.held_out) {
@@ -60,6 +60,7 @@ class Tuner {
       out.ppl_long.push_back(per_token(*reading, options_.read_tokens));
       out.ppl_short.push_back(per_token(*reading, options_.context_trained));
     }
+    if (out.name == "none") return out;
     std::vector<const Task*> tasks = options_.tasks;
     if (options_.unseen != nullptr) tasks.push_back(options_.unseen);
     const Result<std::vector<Answer>> answers =
@@ -201,7 +202,7 @@ Result<Tuned> tune_model(const LlamaModel& model, LlamaContext& context, const R
   std::vector<tune::Measured> fixed;
   std::vector<Method> methods;
   for (const tune::Candidate& c : search->candidates()) {
-    if (c.fixed) methods.push_back(c.method);
+    if (c.fixed && (c.name() != out.tuned || c.name() == out.best_fixed)) methods.push_back(c.method);
   }
   methods.push_back({None{}});  // what short texts are without a plan
   for (const Method& method : methods) {

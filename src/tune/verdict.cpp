@@ -40,15 +40,17 @@ Difference difference_of_scores(const std::vector<double>& tuned, const std::vec
 Difference difference_of_losses(const std::vector<double>& tuned, const std::vector<double>& fixed, Metric metric) {
   std::vector<double> paired;
   for (std::size_t i = 0; i < tuned.size(); ++i) paired.push_back(tuned[i] - fixed[i]);
-  const eval::Interval interval = eval::interval95(paired);
+  const eval::Interval sides = eval::interval95(paired);
+  const double mean = eval::estimate(paired).mean;
+  const double half = std::max(mean - sides.low, sides.high - mean);  // a single text can make it lopsided
   const bool relative = metric != Metric::answer_nll;
   const auto shown = [&](double d) { return relative ? std::expm1(d) : d; };
   Difference out;
-  out.difference = shown(eval::estimate(paired).mean);
-  out.low = shown(interval.low);
-  out.high = shown(interval.high);
-  out.better = paired.size() >= kEnough && interval.high < 0;
-  out.worse = paired.size() >= kEnough && interval.low > 0;
+  out.difference = shown(mean);
+  out.low = shown(mean - half);
+  out.high = shown(mean + half);
+  out.better = paired.size() >= kEnough && mean + half < 0;
+  out.worse = paired.size() >= kEnough && mean - half > 0;
   return out;
 }
 
@@ -88,23 +90,29 @@ Verdict verdict(const Measured& tuned, std::span<const Measured> fixed, std::str
   Verdict out;
   out.recommended = best_fixed;
   [[maybe_unused]] bool known = false;
+  bool better = false;
+  bool loses_answers = false;
   for (const Measured& other : fixed) {
     known = known || other.name == best_fixed;
     for (const Metric metric : {Metric::ppl_long, Metric::ppl_short, Metric::answer_nll, Metric::score}) {
       const std::vector<double>& mine = values_of(tuned, metric);
       const std::vector<double>& theirs = values_of(other, metric);
+      if (mine.size() < 2 || theirs.empty()) continue;
       assert(mine.size() == theirs.size());
-      if (mine.size() < 2) continue;
       Difference d =
           metric == Metric::score ? difference_of_scores(mine, theirs) : difference_of_losses(mine, theirs, metric);
       d.against = other.name;
       d.metric = metric;
       d.items = mine.size();
-      if (metric == deciding && other.name == best_fixed && d.better) out.recommended = "tuned";
+      if (other.name == best_fixed) {
+        better = better || (metric == deciding && d.better);
+        loses_answers = loses_answers || ((metric == Metric::answer_nll || metric == Metric::score) && d.worse);
+      }
       out.differences.push_back(std::move(d));
     }
   }
   assert(known);
+  if (better && !loses_answers) out.recommended = "tuned";
   return out;
 }
 
