@@ -153,7 +153,7 @@ Result<void> edit_in_place(const GgufModel& model, const GgufEdits& edits, const
   Result<Journal> journal = Journal::create(path, head, regions, writes, *file);
   if (!journal) return journal.error();
 
-  const Result<void> changed = change(effects, *journal, writes);
+  Result<void> changed = change(effects, *journal, writes);
   if (effects.stopped()) return changed;
   if (changed) return effects.remove(*journal);
   if (const auto ok = undo_and_remove(effects, *journal, *file); !ok) {

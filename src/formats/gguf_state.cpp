@@ -89,10 +89,10 @@ Result<bool> is_left_at(const base::File& file, const Journal& journal, std::uin
   if (*hash != head.kept_hash) return false;
   std::uint64_t end = 0;
   for (const Region& kept : kept_ranges(head.old_size, journal.regions())) {
-    const std::uint64_t first = kept.offset + static_cast<std::uint64_t>(displacement);
-    Result<bool> same = explained(file, journal, end, first, displacement, written);
+    const std::uint64_t start = kept.offset + static_cast<std::uint64_t>(displacement);
+    Result<bool> same = explained(file, journal, end, start, displacement, written);
     if (!same || !*same) return same;
-    end = first + kept.length;
+    end = start + kept.length;
   }
   return explained(file, journal, end, size, displacement, written);
 }

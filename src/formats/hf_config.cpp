@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -23,10 +24,10 @@ bool same(const Json& a, const Json& b) { return a.dump() == b.dump(); }
 
 // Whether paths can name every member.
 bool has_plain_keys(const Json& object) {
-  for (const auto& [key, value] : object.items()) {
-    if (key.empty() || key.find('.') != std::string::npos) return false;
-  }
-  return true;
+  const auto& members = object.get_ref<const Json::object_t&>();
+  return std::all_of(members.begin(), members.end(), [](const auto& member) {
+    return !member.first.empty() && member.first.find('.') == std::string::npos;
+  });
 }
 
 // Objects look for a key from their first member on; a file may have a million of them.

@@ -130,7 +130,7 @@ Result<void> replace_config(const std::string& folder, const HfConfig& config) {
   // What a link leads to is not ours: a file of the same mode takes its place, if need be of another owner
   std::error_code failed;
   const bool strict = !fs::is_symlink(paths.config, failed);
-  const Result<void> written = write_like(*status, strict, paths.config, config.text(), true);
+  Result<void> written = write_like(*status, strict, paths.config, config.text(), true);
   if (written || kept) return written;
   // It may have failed after config.json was replaced, when the folder could not be synced: the original stays then
   if (const Result<std::string> after = read_file(paths.config); after && *after == *now) {
@@ -171,7 +171,7 @@ Result<void> link_folder(const std::string& folder, const std::string& target, c
   if (!lock) return lock.error();
   if (!fs::is_empty(target, status) || status) return Error{ErrorCode::io, "the folder is not empty", target};
   std::vector<fs::path> made;
-  const Result<void> filled = fill_folder(source, target, config, made);
+  Result<void> filled = fill_folder(source, target, config, made);
   // With its config.json, the last, it is complete
   if (filled || base::is_taken(Paths(target).config)) return filled;
   // Half of a folder would be in the way of the next attempt

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -95,10 +96,8 @@ Place Scope::find_any(std::initializer_list<std::string_view> keys) const {
 }
 
 bool Scope::has(std::string_view key) const {
-  for (const Place& layer : layers_) {
-    if (layer.value->contains(std::string(key))) return true;
-  }
-  return false;
+  return std::any_of(layers_.begin(), layers_.end(),
+                     [&](const Place& layer) { return layer.value->contains(std::string(key)); });
 }
 
 std::string Scope::path(std::string_view key) const {

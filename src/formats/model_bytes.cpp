@@ -21,7 +21,8 @@ Result<RopeSpec> gguf_spec(std::span<const std::byte> bytes) {
   Result<GgufFile> file = parse_gguf(bytes, kUnknownSize);
   if (!file) return file.error();
   const GgufModel model{{*std::move(file)}};
-  if (const GgufValue* count = model.head().find(formats::kSplitCount); count && count->number().value_or(2) > 1) {
+  if (const GgufValue* count = model.head().find(formats::kSplitCount);
+      count != nullptr && count->number().value_or(2) > 1) {
     return Error{ErrorCode::unsupported,
                  fmt::format("one of {} files; its rotary factors may lie in another", count->display()),
                  std::string(formats::kSplitCount)};
