@@ -113,23 +113,23 @@ Extension targets::described(const Delivery& delivery, const Plan& plan, std::st
   return out;
 }
 
-Result<Extension> extend_model(const ModelFile& given, const Plan& plan, const ExtendOptions& options) {
-  const Result<std::optional<ModelFile>> again = recovered(given, options);
+Result<Extension> extend_model(const ModelFile& model, const Plan& plan, const ExtendOptions& options) {
+  const Result<std::optional<ModelFile>> again = recovered(model, options);
   if (!again) return again.error();
-  const ModelFile& model = *again ? **again : given;
-  const Result<RopeSpec> spec = rope_spec(model);
+  const ModelFile& current = *again ? **again : model;
+  const Result<RopeSpec> spec = rope_spec(current);
   if (!spec) return spec.error();
   if (const auto ok = check_fit(plan, *spec); !ok) return Error{ok.error().code, ok.error().message, "plan"};
   if (const auto ok = check_longer(plan, spec->context_trained); !ok) return ok.error();
-  return model.gguf() != nullptr ? targets::extend_gguf(model, plan, options)
-                                 : targets::extend_hf(model, plan, options);
+  return current.gguf() != nullptr ? targets::extend_gguf(current, plan, options)
+                                   : targets::extend_hf(current, plan, options);
 }
 
-Result<Extension> undo_extension(const ModelFile& given, const ExtendOptions& options) {
-  const Result<std::optional<ModelFile>> again = recovered(given, options);
+Result<Extension> undo_extension(const ModelFile& model, const ExtendOptions& options) {
+  const Result<std::optional<ModelFile>> again = recovered(model, options);
   if (!again) return again.error();
-  const ModelFile& model = *again ? **again : given;
-  return model.gguf() != nullptr ? targets::undo_gguf(model, options) : targets::undo_hf(model, options);
+  const ModelFile& current = *again ? **again : model;
+  return current.gguf() != nullptr ? targets::undo_gguf(current, options) : targets::undo_hf(current, options);
 }
 
 }  // namespace mrrope

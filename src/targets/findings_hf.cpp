@@ -20,6 +20,14 @@ namespace {
 
 using base::Json;
 
+// Null if there is none, or `of` is no object.
+Json member(const Json& of, const char* key) { return of.is_object() && of.contains(key) ? of.at(key) : Json(nullptr); }
+
+std::optional<double> number(const Json& of, const char* key) {
+  const Json value = member(of, key);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
 // The language model's part of the config, and the dictionary that describes the scaling in either dialect.
 class Config {
  public:
@@ -42,18 +50,10 @@ class Config {
     }
     return "default";
   }
-  [[nodiscard]] std::optional<double> number(const Json& of, const char* key) const {
-    const Json value = member(of, key);
-    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-  }
   [[nodiscard]] std::optional<double> trained() const { return number(root_, "max_position_embeddings"); }
   [[nodiscard]] std::optional<double> original() const {
     const auto nested = number(rope(), "original_max_position_embeddings");
     return nested ? nested : number(root_, "original_max_position_embeddings");
-  }
-
-  static Json member(const Json& of, const char* key) {
-    return of.is_object() && of.contains(key) ? of.at(key) : Json(nullptr);
   }
 
  private:
@@ -69,8 +69,8 @@ class Config {
 };
 
 void two_names(const Config& c, Reporter& out) {
-  const Json type = Config::member(c.rope(), "type");
-  const Json rope_type = Config::member(c.rope(), "rope_type");
+  const Json type = member(c.rope(), "type");
+  const Json rope_type = member(c.rope(), "rope_type");
   if (!type.is_string() || !rope_type.is_string()) return;
   if (type != rope_type) {
     out.report("R102",
@@ -88,17 +88,16 @@ void only_new_dialect(const Config& c, Reporter& out) {
 }
 
 void lost_theta_for_old_readers(const Config& c, Reporter& out) {
-  if (!c.parameters().is_object() || !c.number(c.parameters(), "rope_theta") || c.number(c.root(), "rope_theta"))
-    return;
-  if (*c.number(c.parameters(), "rope_theta") == 10000) return;
+  if (!c.parameters().is_object() || !number(c.parameters(), "rope_theta") || number(c.root(), "rope_theta")) return;
+  if (*number(c.parameters(), "rope_theta") == 10000) return;
   out.report("R104", "rope_theta stands in rope_parameters only: transformers 4 and mlx-lm take 10000",
              "write rope_theta at the top level too");
 }
 
 // unsloth#7028: overwriting the dictionary drops the base. Gemma 3 is released without one: its class knows.
 void lost_theta(const Config& c, Reporter& out) {
-  if (!c.rope().is_object() || c.number(c.root(), "rope_theta") || c.number(c.parameters(), "rope_theta") ||
-      c.number(c.scaling(), "rope_theta")) {
+  if (!c.rope().is_object() || number(c.root(), "rope_theta") || number(c.parameters(), "rope_theta") ||
+      number(c.scaling(), "rope_theta")) {
     return;
   }
   const formats::HfClass* known = formats::find_hf_class(c.model_type);
@@ -114,8 +113,8 @@ void dialects_disagree(const Config& c, Reporter& out) {
   if (!c.scaling().is_object() || !c.parameters().is_object()) return;
   for (const char* key :
        {"factor", "rope_type", "original_max_position_embeddings", "attention_factor", "long_factor"}) {
-    const Json a = Config::member(c.scaling(), key);
-    const Json b = Config::member(c.parameters(), key);
+    const Json a = member(c.scaling(), key);
+    const Json b = member(c.parameters(), key);
     if (!a.is_null() && !b.is_null() && a != b) {
       out.report("R106", fmt::format("rope_scaling and rope_parameters differ in {}", key), "make them equal");
       return;
@@ -125,7 +124,7 @@ void dialects_disagree(const Config& c, Reporter& out) {
 
 void yarn_lengths(const Config& c, Reporter& out) {
   if (c.type() != "yarn") return;
-  const auto factor = c.number(c.rope(), "factor");
+  const auto factor = number(c.rope(), "factor");
   const auto trained = c.trained();
   const auto original = c.original();
   if (!original) {
@@ -149,28 +148,28 @@ void yarn_lengths(const Config& c, Reporter& out) {
 
 void lone_mscale(const Config& c, Reporter& out) {
   if (c.type() != "yarn") return;
-  const double a = c.number(c.rope(), "mscale").value_or(0);
-  const double b = c.number(c.rope(), "mscale_all_dim").value_or(0);
+  const double a = number(c.rope(), "mscale").value_or(0);
+  const double b = number(c.rope(), "mscale_all_dim").value_or(0);
   if ((a != 0) == (b != 0)) return;
   out.report("R110", "mscale and mscale_all_dim act only together in transformers; one alone is ignored",
              "give both, or attention_factor");
 }
 
 void yarn_scale_overridden(const Config& c, Reporter& out) {
-  if (c.type() != "yarn" || !c.number(c.rope(), "attention_factor")) return;
+  if (c.type() != "yarn" || !number(c.rope(), "attention_factor")) return;
   out.report("R111", "attention_factor of yarn is ignored by mlx-lm, TensorRT-LLM, SGLang and TGI",
              "use a longrope table: mrrope extend writes one");
 }
 
 void untruncated(const Config& c, Reporter& out) {
-  const Json truncate = Config::member(c.rope(), "truncate");
+  const Json truncate = member(c.rope(), "truncate");
   if (c.type() != "yarn" || !truncate.is_boolean() || truncate.get<bool>()) return;
   out.report("R112", "truncate: false is ignored by llama.cpp and mlx-lm: they round the band's edges",
              "bake the table: mrrope extend --method yarn:truncate=false");
 }
 
 void linear_multiplied_again(const Config& c, Reporter& out) {
-  if (c.type() != "linear" || !c.number(c.rope(), "factor") || *c.number(c.rope(), "factor") <= 1) return;
+  if (c.type() != "linear" || !number(c.rope(), "factor") || *number(c.rope(), "factor") <= 1) return;
   if (c.model_type == "gemma3" || c.model_type == "gemma3_text") return;  // the one model where it does not
   out.report("R113", "vLLM multiplies max_position_embeddings by the factor of linear once more",
              "give vLLM --max-model-len");
@@ -185,8 +184,8 @@ void dynamic(const Config& c, Reporter& out) {
 void longrope(const Config& c, Reporter& out) {
   if (c.type() != "longrope") return;
   const Json& rope = c.rope();
-  const bool top = c.number(c.root(), "original_max_position_embeddings").has_value();
-  const bool same = Config::member(rope, "short_factor") == Config::member(rope, "long_factor");
+  const bool top = number(c.root(), "original_max_position_embeddings").has_value();
+  const bool same = member(rope, "short_factor") == member(rope, "long_factor");
   const bool phi = c.model_type.starts_with("phi");
   if (!top && !same) {
     out.report("R115",
@@ -200,8 +199,8 @@ void longrope(const Config& c, Reporter& out) {
                "choose between the lists in seven different ways",
                "make the lists equal");
   }
-  const bool scale = c.number(rope, "attention_factor").has_value();
-  if (scale && !(c.number(rope, "short_mscale") && c.number(rope, "long_mscale"))) {
+  const bool scale = number(rope, "attention_factor").has_value();
+  if (scale && !(number(rope, "short_mscale") && number(rope, "long_mscale"))) {
     out.report(
         "R117",
         "attention_factor of longrope is read by transformers only; vLLM and SGLang want short_mscale and long_mscale",
@@ -212,7 +211,7 @@ void longrope(const Config& c, Reporter& out) {
                "with original_max_position_embeddings at the top level vLLM serves no more than that by default",
                "give vLLM --max-model-len");
   }
-  if (phi && !Config::member(rope, "type").is_string()) {
+  if (phi && !member(rope, "type").is_string()) {
     out.report("R119", "Phi-3 in transformers 4 wants the key type, not rope_type", "write type");
   }
 }
@@ -221,7 +220,7 @@ void longrope(const Config& c, Reporter& out) {
 void missing_head_dim(const Config& c, Reporter& out) {
   constexpr std::array<std::string_view, 3> scaled = {"yarn", "longrope", "dynamic"};
   if (std::find(scaled.begin(), scaled.end(), c.type()) == scaled.end()) return;
-  if ((c.model_type != "mistral" && c.model_type != "mixtral") || c.number(c.root(), "head_dim")) return;
+  if ((c.model_type != "mistral" && c.model_type != "mixtral") || number(c.root(), "head_dim")) return;
   out.report("R120", fmt::format("no head_dim: transformers 4 fails on {} with {}", c.model_type, c.type()),
              "write head_dim");
 }
@@ -235,15 +234,15 @@ void unknown_type(const Config& c, Reporter& out) {
 }
 
 void no_type(const Config& c, Reporter& out) {
-  if (!c.scaling().is_object() || c.scaling().empty() || !Config::member(c.scaling(), "type").is_null() ||
-      !Config::member(c.scaling(), "rope_type").is_null()) {
+  if (!c.scaling().is_object() || c.scaling().empty() || !member(c.scaling(), "type").is_null() ||
+      !member(c.scaling(), "rope_type").is_null()) {
     return;
   }
   out.report("R122", "rope_scaling without rope_type: engines treat it as plain", "write rope_type");
 }
 
 void shrinking(const Config& c, Reporter& out) {
-  const auto factor = c.number(c.rope(), "factor");
+  const auto factor = number(c.rope(), "factor");
   if (!factor || *factor >= 1) return;
   out.report("R123", fmt::format("factor {:g} is below 1: it may be the reciprocal", *factor),
              "factors are at least 1");

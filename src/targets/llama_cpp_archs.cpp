@@ -14,8 +14,8 @@ namespace {
 
 using enum Factors;
 
-// NOLINTNEXTLINE(modernize-avoid-c-arrays): sorted data, size follows
-constexpr Architecture kArchitectures[] = {
+// Sorted.
+constexpr auto kArchitectures = std::to_array<Architecture>({
     {"afmoe", refused},
     {"apertus", freqs_or_lists},
     {"arcee", freqs},
@@ -168,7 +168,7 @@ constexpr Architecture kArchitectures[] = {
     {"talkie", refused},
     {"wavtokenizer-dec", no_rope},
     {"xverse", refused},
-};
+});
 
 // Their layers that see the whole text do not rotate at all: positions reach no further than the window.
 constexpr std::array<std::string_view, 8> kWindowsRotate = {"afmoe",   "cohere2", "cohere2moe", "exaone-moe",

@@ -114,7 +114,7 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufModel& model, const G
     candidates.push_back({{std::move(what)}, std::move(keys.edits)});
     judge(plan, model, rope, candidates.back());
   };
-  const auto add = [&](std::string what, auto fill) { add_from(plan.spec.context_trained, std::move(what), fill); };
+  const auto add = [&](const std::string& what, auto fill) { add_from(plan.spec.context_trained, what, fill); };
   if (understood == Keys::nothing) return candidates;
   const bool scaling = understood == Keys::all || understood == Keys::no_yarn;
   if (n > 1 && last < kNoRotation) {

@@ -19,7 +19,7 @@ using formats::GgufRope;
 // The factors the graph is given, and why if none.
 std::vector<double> factors_in_use(const GgufRope& rope, Factors support, std::int64_t context, Effective& out) {
   const auto pairs = static_cast<std::size_t>(rope.rotary_dim / 2);
-  const std::vector<double> ones(pairs, 1.0);
+  std::vector<double> ones(pairs, 1.0);
   const bool has_lists = rope.long_factors || rope.short_factors;
   if (!rope.freqs && !has_lists) return ones;
   const bool longrope = rope.scaling_type == "longrope";
@@ -39,8 +39,8 @@ std::vector<double> factors_in_use(const GgufRope& rope, Factors support, std::i
       const bool lists = support == Factors::freqs_or_lists && longrope;
       if ((lists && rope.freqs) || (!lists && has_lists)) {
         out.loads = false;
-        out.notes.push_back(lists ? "llama.cpp refuses the file: rope_freqs beside scaling type longrope"
-                                  : "llama.cpp refuses the file: factor lists without scaling type longrope");
+        out.notes.emplace_back(lists ? "llama.cpp refuses the file: rope_freqs beside scaling type longrope"
+                                     : "llama.cpp refuses the file: factor lists without scaling type longrope");
         return ones;
       }
       if (!lists) return {rope.freqs->begin(), rope.freqs->end()};
@@ -116,7 +116,8 @@ Effective llama_cpp_effective(const GgufRope& rope, std::int64_t context) {
           fmt::format("rope.scaling.factor {:g} slows every pair down on top of the factor tensor", factor));
     }
   }
-  if (type == "none" && rope.scaling_factor != 1) out.notes.push_back("rope.scaling.factor is ignored with type none");
+  if (type == "none" && rope.scaling_factor != 1)
+    out.notes.emplace_back("rope.scaling.factor is ignored with type none");
 
   const bool split = rope.sliding && !rope.sliding->layers.empty();
   out.groups.push_back({split ? "global" : "all", inv_freq(plain, factors), scale});
@@ -128,14 +129,15 @@ Effective llama_cpp_effective(const GgufRope& rope, std::int64_t context) {
     if (reach == Sliding::scaling && factor != 1) {
       for (std::size_t i = 0; i < sliding.inv_freq.size() && i < factors.size(); ++i) sliding.inv_freq[i] /= factors[i];
       sliding.attention_scale = scale;
-      out.notes.push_back("rope.scaling.factor also acts on the sliding layers");
+      out.notes.emplace_back("rope.scaling.factor also acts on the sliding layers");
     } else if (sliding.attention_scale != 1) {
-      out.notes.push_back("attn_factor also scales the sliding layers");
+      out.notes.emplace_back("attn_factor also scales the sliding layers");
     }
     out.groups.push_back(std::move(sliding));
   }
   if (rope.attn_factor != 1) {
-    out.notes.push_back("with attn_factor, context shift and --cache-reuse multiply cached keys again: leave them off");
+    out.notes.emplace_back(
+        "with attn_factor, context shift and --cache-reuse multiply cached keys again: leave them off");
   }
   return out;
 }
