@@ -5,6 +5,7 @@
 // or not. "NLTK:" marks what differs from the paper.
 #include "tasks/scoring/porter.h"
 
+#include <array>
 #include <span>
 #include <utility>
 
@@ -64,8 +65,10 @@ void apply(std::string& word, std::span<const Rule> rules, int above) {
   for (const Rule& rule : rules) {
     if (!word.ends_with(rule.suffix)) continue;
     const std::size_t stem = word.size() - rule.suffix.size();
-    if (measure(std::string_view(word).substr(0, stem)) > above)
-      word.replace(stem, std::string::npos, rule.replacement);
+    if (measure(std::string_view(word).substr(0, stem)) > above) {
+      word.resize(stem);
+      word += rule.replacement;
+    }
     return;
   }
 }
@@ -93,11 +96,10 @@ void past_and_progressive(std::string& word) {  // 1b
   const std::size_t suffix = text.ends_with("ed") ? 2 : text.ends_with("ing") ? 3 : 0;
   if (suffix == 0 || !has_vowel(text.substr(0, text.size() - suffix))) return;
   word.resize(word.size() - suffix);
-  if (word.ends_with("at") || word.ends_with("bl") || word.ends_with("iz")) {
-    word += 'e';
-  } else if (ends_in_double_consonant(word)) {
+  if (ends_in_double_consonant(word)) {
     if (!word.ends_with('l') && !word.ends_with('s') && !word.ends_with('z')) word.pop_back();
-  } else if (measure(word) == 1 && ends_in_short_syllable(word)) {
+  } else if (word.ends_with("at") || word.ends_with("bl") || word.ends_with("iz") ||
+             (measure(word) == 1 && ends_in_short_syllable(word))) {
     word += 'e';
   }
 }
@@ -109,11 +111,11 @@ void final_y(std::string& word) {  // 1c; NLTK: after a consonant that is not th
 
 void double_suffixes(std::string& word) {  // 2
   // NLTK: bli -> ble, as in Porter's own programs, where the paper has abli -> able; and fulli -> ful.
-  static constexpr Rule kRules[] = {{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"},   {"anci", "ance"},
-                                    {"izer", "ize"},    {"bli", "ble"},     {"entli", "ent"},   {"eli", "e"},
-                                    {"ousli", "ous"},   {"ization", "ize"}, {"ation", "ate"},   {"ator", "ate"},
-                                    {"alism", "al"},    {"iveness", "ive"}, {"fulness", "ful"}, {"ousness", "ous"},
-                                    {"aliti", "al"},    {"iviti", "ive"},   {"biliti", "ble"},  {"fulli", "ful"}};
+  static constexpr auto kRules = std::to_array<Rule>(
+      {{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"},   {"izer", "ize"},
+       {"bli", "ble"},     {"entli", "ent"},   {"eli", "e"},     {"ousli", "ous"},   {"ization", "ize"},
+       {"ation", "ate"},   {"ator", "ate"},    {"alism", "al"},  {"iveness", "ive"}, {"fulness", "ful"},
+       {"ousness", "ous"}, {"aliti", "al"},    {"iviti", "ive"}, {"biliti", "ble"},  {"fulli", "ful"}});
   // NLTK: what -alli leaves goes through the step again (rationalli -> rational -> ration).
   const std::string_view text = word;
   if (text.ends_with("alli") && measure(text.substr(0, text.size() - 4)) > 0) word.resize(word.size() - 2);
@@ -125,15 +127,32 @@ void double_suffixes(std::string& word) {  // 2
 }
 
 void single_suffixes(std::string& word) {  // 3
-  static constexpr Rule kRules[] = {{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"},
-                                    {"ical", "ic"},  {"ful", ""},   {"ness", ""}};
+  static constexpr auto kRules = std::to_array<Rule>(
+      {{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""}});
   apply(word, kRules, 0);
 }
 
 void last_suffixes(std::string& word) {  // 4
-  static constexpr Rule kRules[] = {{"al", ""},   {"ance", ""}, {"ence", ""},  {"er", ""},   {"ic", ""},  {"able", ""},
-                                    {"ible", ""}, {"ant", ""},  {"ement", ""}, {"ment", ""}, {"ent", ""}, {"ou", ""},
-                                    {"ism", ""},  {"ate", ""},  {"iti", ""},   {"ous", ""},  {"ive", ""}, {"ize", ""}};
+  static constexpr auto kRules = std::to_array<Rule>({
+      {"al", ""},
+      {"ance", ""},
+      {"ence", ""},
+      {"er", ""},
+      {"ic", ""},
+      {"able", ""},
+      {"ible", ""},
+      {"ant", ""},
+      {"ement", ""},
+      {"ment", ""},
+      {"ent", ""},
+      {"ou", ""},
+      {"ism", ""},
+      {"ate", ""},
+      {"iti", ""},
+      {"ous", ""},
+      {"ive", ""},
+      {"ize", ""},
+  });
   if (word.ends_with("ion")) {
     const std::string_view stem = std::string_view(word).substr(0, word.size() - 3);
     if ((stem.ends_with('s') || stem.ends_with('t')) && measure(stem) > 1) word.resize(stem.size());
@@ -152,11 +171,24 @@ void final_e_and_l(std::string& word) {  // 5a, 5b
 }
 
 // NLTK: words that are not stemmed.
-constexpr std::pair<std::string_view, std::string_view> kIrregular[] = {
-    {"skies", "sky"},      {"sky", "sky"},         {"dying", "die"},        {"lying", "lie"},
-    {"tying", "tie"},      {"news", "news"},       {"innings", "inning"},   {"inning", "inning"},
-    {"outings", "outing"}, {"outing", "outing"},   {"cannings", "canning"}, {"canning", "canning"},
-    {"howe", "howe"},      {"proceed", "proceed"}, {"exceed", "exceed"},    {"succeed", "succeed"}};
+constexpr auto kIrregular = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"skies", "sky"},
+    {"sky", "sky"},
+    {"dying", "die"},
+    {"lying", "lie"},
+    {"tying", "tie"},
+    {"news", "news"},
+    {"innings", "inning"},
+    {"inning", "inning"},
+    {"outings", "outing"},
+    {"outing", "outing"},
+    {"cannings", "canning"},
+    {"canning", "canning"},
+    {"howe", "howe"},
+    {"proceed", "proceed"},
+    {"exceed", "exceed"},
+    {"succeed", "succeed"},
+});
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <array>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,15 +16,15 @@ namespace {
 using Counts = std::unordered_map<std::string, std::size_t>;
 
 // Words of any English text, whatever it is about.
-constexpr std::string_view kStopWords[] = {
-    "a",    "an",   "and",  "are",   "as",    "at",   "be",    "been",  "but",   "by",   "can",   "did", "do",
-    "does", "for",  "from", "had",   "has",   "have", "he",    "her",   "his",   "how",  "i",     "if",  "in",
-    "into", "is",   "it",   "its",   "my",    "no",   "not",   "of",    "on",    "or",   "our",   "she", "so",
-    "than", "that", "the",  "their", "them",  "then", "there", "these", "they",  "this", "those", "to",  "was",
-    "we",   "were", "what", "when",  "which", "who",  "will",  "with",  "would", "you",  "your"};
+constexpr auto kStopWords = std::to_array<std::string_view>(
+    {"a",    "an",   "and",  "are",   "as",    "at",   "be",    "been",  "but",   "by",   "can",   "did", "do",
+     "does", "for",  "from", "had",   "has",   "have", "he",    "her",   "his",   "how",  "i",     "if",  "in",
+     "into", "is",   "it",   "its",   "my",    "no",   "not",   "of",    "on",    "or",   "our",   "she", "so",
+     "than", "that", "the",  "their", "them",  "then", "there", "these", "they",  "this", "those", "to",  "was",
+     "we",   "were", "what", "when",  "which", "who",  "will",  "with",  "would", "you",  "your"});
 
 bool is_stop_word(std::string_view word) {
-  return std::find(std::begin(kStopWords), std::end(kStopWords), word) != std::end(kStopWords);
+  return std::find(kStopWords.begin(), kStopWords.end(), word) != kStopWords.end();
 }
 
 bool is_token_character(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
