@@ -42,10 +42,10 @@ struct ReportOptions {
   std::string baseline = {};  // see choose_baseline()
 };
 
-// `runs`: folders that `mrrope eval` wrote, of one model; plan files, for the pages on plans alone; and what
+// `paths`: folders that `mrrope eval` wrote, of one model; plan files, for the pages on plans alone; and what
 // `mrrope analyze --attention --json` wrote.
 // Errors: nothing to report; runs of different models; a damaged run or plan file; an unknown baseline.
-Result<Report> make_report(std::span<const std::string> runs, const ReportOptions& options = {});
+Result<Report> make_report(std::span<const std::string> paths, const ReportOptions& options = {});
 
 // Whether this build carries Vega. Without it a page has every table and caption, and no picture.
 bool report_draws() noexcept;

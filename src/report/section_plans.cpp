@@ -228,6 +228,7 @@ Figure estimate_figure(const Context& context, const Tables& tables) {
   std::vector<std::vector<double>> y;
   for (const PlanTable& plan : tables.plans) {
     std::vector<double> curve;
+    curve.reserve(x.size());
     for (const double m : x) curve.push_back(position_estimate(plan.inv_freq, m));
     y.push_back(std::move(curve));
   }

@@ -25,12 +25,14 @@ const Kind kGap{"gap", "Perplexity by distance, without long texts", "added dist
 
 std::int64_t judged_length(const std::vector<eval::PplRow>& rows) {
   std::vector<std::int64_t> measured;
+  measured.reserve(rows.size());
   for (const eval::PplRow& row : rows) measured.push_back(row.length);
   return common_length(measured);
 }
 
 std::vector<std::int64_t> lengths_of(const std::vector<eval::PplRow>& rows) {
   std::vector<std::int64_t> lengths;
+  lengths.reserve(rows.size());
   for (const eval::PplRow& row : rows) lengths.push_back(row.length);
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());

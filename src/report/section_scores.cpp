@@ -16,6 +16,7 @@ constexpr double kNormal95 = 1.959964;
 
 std::vector<std::int64_t> lengths_of(const std::vector<eval::MeanScoreRow>& means) {
   std::vector<std::int64_t> lengths;
+  lengths.reserve(means.size());
   for (const eval::MeanScoreRow& m : means) lengths.push_back(m.length);
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
@@ -24,6 +25,7 @@ std::vector<std::int64_t> lengths_of(const std::vector<eval::MeanScoreRow>& mean
 
 std::int64_t judged_length(const std::vector<eval::MeanScoreRow>& means) {
   std::vector<std::int64_t> measured;
+  measured.reserve(means.size());
   for (const eval::MeanScoreRow& m : means) measured.push_back(m.length);
   return common_length(measured);
 }

@@ -70,6 +70,7 @@ Grid grid_of(const Sheet& sheet, std::size_t left) {
   Grid grid{.header = sheet.columns, .rows = {}, .left = left};
   for (const std::vector<Cell>& row : sheet.rows) {
     std::vector<std::string> cells;
+    cells.reserve(row.size());
     for (const Cell& cell : row) cells.push_back(std::visit(AsText{}, cell));
     grid.rows.push_back(std::move(cells));
   }
