@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,27 +32,8 @@ namespace {
 
 using base::Json;
 
-int run_compare(const CompareOptions& options) {
-  std::vector<eval::Record> records;
-  std::optional<eval::RunInfo> info;  // of the first
-  for (const std::string& path : options.runs) {
-    const Result<eval::RunFolder> run = eval::RunFolder::read(path);
-    if (!run) return fail(run.error());
-    if (!info) info = run->info();
-    if (run->info().task != info->task || run->info().model_hash != info->model_hash) {
-      return fail({ErrorCode::inconsistent,
-                   fmt::format("holds {} of {}, but {} holds {} of {}; only plans are compared", run->info().task,
-                               run->info().model, options.runs.front(), info->task, info->model),
-                   path});
-    }
-    if (const std::string setting = different_setting(run->info(), *info); !setting.empty()) {
-      return fail({ErrorCode::inconsistent,
-                   fmt::format("was measured with {} as {}; only plans are compared", setting, options.runs.front()),
-                   path});
-    }
-    records.insert(records.end(), run->records().begin(), run->records().end());
-  }
-  if (!records.empty() && records.front().answer() != nullptr) return print_score_comparison(options, records, *info);
+Result<Compared> compare_readings(const CompareOptions& options, const std::vector<eval::Record>& records,
+                                  const eval::RunInfo& info) {
   std::vector<eval::PlanName> plans;
   std::vector<std::int64_t> lengths;
   for (const eval::PplRow& row : ppl_table(records)) {
@@ -63,7 +45,7 @@ int run_compare(const CompareOptions& options) {
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   const Result<eval::PlanName> base = baseline_of(options, plans);
-  if (!base) return fail(base.error());
+  if (!base) return base.error();
 
   Json json{{"schema", "mrrope.compare/1"}, {"baseline", base->text()}, {"comparisons", Json::array()}};
   std::vector<std::string> header = {"PPL against " + base->text()};
@@ -98,14 +80,55 @@ int run_compare(const CompareOptions& options) {
     table.add(cells);
     if (!found.empty()) sentences += wrap(plan.text() + ": " + found, terminal().width - 2, 2) + "\n";
   }
-  if (options.json) {
-    print("{}", base::write_json(json));
-    return 0;
+  std::string text =
+      fmt::format("{}* a difference; ± half of the 95 % interval, paired over {} document{}{}\n\n{}", table.text(),
+                  documents, documents == 1 ? "" : "s",
+                  documents == 1 ? " and its stretches of 256 tokens: a verdict about this text only" : "", sentences);
+  return Compared{std::move(json), text + loss_chart(records, info)};
+}
+
+int run_compare(const CompareOptions& options) {
+  std::vector<eval::Record> records;
+  std::optional<eval::RunInfo> info;  // of the first
+  for (const std::string& path : options.runs) {
+    const Result<eval::RunFolder> run = eval::RunFolder::read(path);
+    if (!run) return fail(run.error());
+    if (!info) info = run->info();
+    if (run->info().task != info->task || run->info().model_hash != info->model_hash) {
+      return fail({ErrorCode::inconsistent,
+                   fmt::format("holds {} of {}, but {} holds {} of {}; only plans are compared", run->info().task,
+                               run->info().model, options.runs.front(), info->task, info->model),
+                   path});
+    }
+    if (const std::string setting = different_setting(run->info(), *info); !setting.empty()) {
+      return fail({ErrorCode::inconsistent,
+                   fmt::format("was measured with {} as {}; only plans are compared", setting, options.runs.front()),
+                   path});
+    }
+    records.insert(records.end(), run->records().begin(), run->records().end());
   }
-  print("{}* a difference; ± half of the 95 % interval, paired over {} document{}{}\n\n{}", table.text(), documents,
-        documents == 1 ? "" : "s",
-        documents == 1 ? " and its stretches of 256 tokens: a verdict about this text only" : "", sentences);
-  print("{}", loss_chart(records, *info));
+  // A run of mrrope tune has both kinds
+  std::vector<eval::Record> answers;
+  std::copy_if(records.begin(), records.end(), std::back_inserter(answers),
+               [](const eval::Record& r) { return r.answer() != nullptr; });
+  std::erase_if(records, [](const eval::Record& r) { return r.answer() != nullptr; });
+  Json json;
+  std::string text;
+  if (!records.empty() || answers.empty()) {
+    Result<Compared> compared = compare_readings(options, records, *info);
+    if (!compared) return fail(compared.error());
+    json = std::move(compared->json);
+    text = std::move(compared->text);
+  }
+  if (!answers.empty()) {
+    Result<Compared> compared = compare_answers(options, answers, *info);
+    if (!compared) return fail(compared.error());
+    text += (text.empty() ? "" : "\n") + compared->text;
+    if (json.is_null()) json = Json{{"schema", "mrrope.compare/1"}, {"baseline", compared->json["baseline"]}};
+    json["scores"] = std::move(compared->json["scores"]);
+    for (Json& one : compared->json["comparisons"]) json["comparisons"].push_back(std::move(one));
+  }
+  print("{}", options.json ? base::write_json(json) : text);
   return 0;
 }
 

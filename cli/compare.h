@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "mrrope/records.h"
 #include "mrrope/statistics.h"
 
@@ -22,7 +23,12 @@ struct CompareOptions {
 // choose_baseline(), and an error if there is nothing to compare it with.
 Result<eval::PlanName> baseline_of(const CompareOptions& options, const std::vector<eval::PlanName>& plans);
 
-int print_score_comparison(const CompareOptions& options, const std::vector<eval::Record>& records,
-                           const eval::RunInfo& info);
+struct Compared {
+  base::Json json;
+  std::string text;
+};
+// Of records with answers.
+Result<Compared> compare_answers(const CompareOptions& options, const std::vector<eval::Record>& records,
+                                 const eval::RunInfo& info);
 
 }  // namespace mrrope::cli

@@ -128,13 +128,13 @@ Json to_json(const eval::MeanScoreRow& m) {
 
 }  // namespace
 
-int print_score_comparison(const CompareOptions& options, const std::vector<eval::Record>& records,
-                           const eval::RunInfo& info) {
+Result<Compared> compare_answers(const CompareOptions& options, const std::vector<eval::Record>& records,
+                                 const eval::RunInfo& info) {
   const std::vector<eval::ScoreRow> rows = score_table(records);
   const std::vector<eval::MeanScoreRow> means = mean_scores(rows);
   const Scope scope = scope_of(rows);
   const Result<eval::PlanName> base = baseline_of(options, scope.plans);
-  if (!base) return fail(base.error());
+  if (!base) return base.error();
 
   Json json{{"schema", "mrrope.compare/1"},
             {"baseline", base->text()},
@@ -167,14 +167,10 @@ int print_score_comparison(const CompareOptions& options, const std::vector<eval
       nll_table.add(nll_cells);
     }
   }
-  if (options.json) {
-    print("{}", base::write_json(json));
-    return 0;
-  }
-  print("{}\n{}{}* a difference; ± half of the 95 % interval, paired over {} sample{}\n", mean_table(scope, means),
-        table.text(), nll_samples > 0 ? nll_tables(scope, means, nll_table) : "", samples, samples == 1 ? "" : "s");
-  print("{}", needle_chart(records, info));
-  return 0;
+  std::string text = fmt::format(
+      "{}\n{}{}* a difference; ± half of the 95 % interval, paired over {} sample{}\n", mean_table(scope, means),
+      table.text(), nll_samples > 0 ? nll_tables(scope, means, nll_table) : "", samples, samples == 1 ? "" : "s");
+  return Compared{std::move(json), text + needle_chart(records, info)};
 }
 
 }  // namespace mrrope::cli

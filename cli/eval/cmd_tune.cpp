@@ -125,6 +125,7 @@ int print_tuned(const TuneCommand& command, const eval::Tuned& tuned, const eval
                                       {"model", command.eval.model},
                                       {"plan", Json::parse(to_json(tuned.plan))},
                                       {"tuned", tuned.tuned},
+                                      {"label", tuned.label},
                                       {"best_fixed", tuned.best_fixed},
                                       {"evaluations", evaluations},
                                       {"tokens", tuned.tokens},
@@ -133,9 +134,12 @@ int print_tuned(const TuneCommand& command, const eval::Tuned& tuned, const eval
     return 0;
   }
   print("searched  {} tables, {} tokens\n", evaluations, format_context(tuned.tokens));
-  print("found     {}\n", tuned.tuned);
-  print("verdict   on {} unseen texts and {} unseen prompts:\n\n{}", texts.held_out.size(),
-        options.held_out_samples * std::ssize(options.prompt_lengths) * (std::ssize(options.tasks) + 1),
+  print("found     {}\n", tuned.label == tuned.tuned ? tuned.tuned : tuned.label + ", " + tuned.tuned);
+  std::size_t prompts = 0;
+  for (const tune::Difference& d : tuned.verdict.differences) {
+    if (d.metric == tune::Metric::score) prompts = d.items;
+  }
+  print("verdict   on {} unseen texts and {} unseen prompts:\n\n{}", texts.held_out.size(), prompts,
         verdict_table(tuned, options));
   print(
       "Difference of what was found; negative is better but for points. ± half of the 95 %\ninterval; * a "

@@ -39,7 +39,7 @@ struct TuneOptions {
   std::size_t items = 6;                          // a text and the prompts of one task at one length, each
   std::int64_t samples = 3;                       // prompts of an item
   std::size_t held_out_texts = 6;
-  std::int64_t held_out_samples = 8;  // of every task and length
+  std::int64_t held_out_samples = 4;  // of every task and length; fewer where minutes are short
   PromptFrame frame = {};
   tune::SpaceOptions space = {};
   tune::Prefer prefer = tune::Prefer::balanced;
@@ -63,6 +63,7 @@ Result<TuneTexts> tune_texts(const LlamaModel& model, std::span<const std::strin
 
 struct Tuned {
   Plan plan;               // of the recommended method
+  std::string label;       // of what was found, in records: "tuned-3fa2", by its spelling
   std::string tuned;       // the best that the search found, as spelt
   std::string best_fixed;  // by the tuning data
   std::vector<tune::Candidate> candidates;

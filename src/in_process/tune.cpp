@@ -24,6 +24,12 @@ constexpr double kAnswerWeight = 0.5;
 // What the verdict asks comes from other seeds than what the search asks.
 constexpr std::uint64_t kHeldOutSeeds = 1'000'000;
 
+// Published methods by their names, what a search found by a short one: tables of results have no room for more.
+std::string label_of(const Method& method) {
+  const std::string name = spell(method);
+  return name.find(':') == std::string::npos ? name : "tuned-" + content_hash(name).substr(0, 4);
+}
+
 class Tuner {
  public:
   Tuner(const LlamaModel& model, LlamaContext& context, const RopeSpec& spec, const TuneTexts& texts,
@@ -64,7 +70,7 @@ class Tuner {
     std::vector<const Task*> tasks = options_.tasks;
     if (options_.unseen != nullptr) tasks.push_back(options_.unseen);
     const Result<std::vector<Answer>> answers =
-        ask(method, tasks, options_.prompt_lengths, options_.held_out_samples, options_.seed + kHeldOutSeeds, run);
+        ask(method, tasks, options_.prompt_lengths, held_out_samples_, options_.seed + kHeldOutSeeds, run);
     if (!answers) return answers.error();
     for (const Answer& answer : *answers) {
       out.answer_nll.push_back(*nll_per_token(answer));
@@ -86,13 +92,13 @@ class Tuner {
   [[nodiscard]] double held_out_tokens(std::size_t methods) const {
     double tokens = static_cast<double>(options_.read_tokens) * static_cast<double>(texts_.held_out.size());
     for (const std::int64_t length : options_.prompt_lengths) {
-      tokens +=
-          static_cast<double>(length * options_.held_out_samples) * static_cast<double>(options_.tasks.size() + 1);
+      tokens += static_cast<double>(length * held_out_samples_) * static_cast<double>(options_.tasks.size() + 1);
     }
     return tokens * static_cast<double>(methods);
   }
 
-  // By the time that the first item took, now or in the run that is continued: the same search either way.
+  // Tokens for the search. By the time that the first item took, now or in the run that is continued: the same search
+  // either way. Half of the minutes at most are the verdict's, while it has two samples of each kind.
   Result<std::int64_t> budget_of(const tune::Space& space, RunFolder& run) {
     if (options_.token_budget > 0) return options_.token_budget;
     const Result<tune::Loss> first = item(space.fixed().front(), 0, run);
@@ -101,8 +107,10 @@ class Tuner {
     const auto records = std::min<std::size_t>(run.records().size(), 1 + static_cast<std::size_t>(options_.samples));
     for (std::size_t i = 0; i < records; ++i) seconds += run.records()[i].seconds;
     const double rate = static_cast<double>(tokens_of(0)) / std::max(seconds, 1e-3);
-    const double tokens = rate * 60 * options_.minutes - held_out_tokens(space.fixed().size() + 2);
-    return static_cast<std::int64_t>(std::max(tokens, 1.0));
+    const double tokens = rate * 60 * options_.minutes;
+    const std::size_t judged = space.fixed().size() + 1;
+    while (held_out_samples_ > 2 && held_out_tokens(judged) > tokens / 2) --held_out_samples_;
+    return static_cast<std::int64_t>(std::max(tokens - held_out_tokens(judged), 1.0));
   }
 
   Result<tune::Loss> item(const Method& method, std::size_t item, RunFolder& run) {
@@ -125,7 +133,7 @@ class Tuner {
     if (spell(method) == "none") return Candidate{"none", 1, std::nullopt};
     Result<Plan> plan = make_plan(spec_, options_.context_target, method);
     if (!plan) return plan.error();
-    return Candidate{spell(method), plan->factor, *std::move(plan)};
+    return Candidate{label_of(method), plan->factor, *std::move(plan)};
   }
 
   Result<Reading> read(const Method& method, const Document& text, RunFolder& run) {
@@ -180,6 +188,7 @@ class Tuner {
   const TuneTexts& texts_;
   const TuneOptions& options_;
   const Control& control_;
+  std::int64_t held_out_samples_ = options_.held_out_samples;
 };
 
 }  // namespace
@@ -191,6 +200,7 @@ Result<Tuned> tune_model(const LlamaModel& model, LlamaContext& context, const R
   const Result<tune::Search> search = tuner.search(search_run);
   if (!search) return search.error();
   Tuned out{.plan = {},
+            .label = label_of(search->best().method),
             .tuned = search->best().name(),
             .best_fixed = search->best_fixed().name(),
             .candidates = {search->candidates().begin(), search->candidates().end()},

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""`mrrope tune` on a small trained model: what it finds, what it says, and that nothing is lost when it is interrupted.
+
+    $(tools/engine_env gguf) -m pytest -q tests/llama/test_tune.py
+"""
+import json
+import math
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import harness  # noqa: E402  pylint: disable=wrong-import-position
+
+MRROPE = os.environ.get("MRROPE_BIN", str(harness.ROOT / "build" / "release" / "mrrope"))
+MODEL = harness.ROOT / "tests" / "models" / "tiny-512.gguf"
+# Twice the trained length: an item is a text of 1k and three prompts of 1k
+SMALL = ["-c", "1k", "--tokens", "220000", "--threads", "2"]
+
+
+def tune(folder, *arguments, status=0):
+    done = subprocess.run([MRROPE, "tune", MODEL, "-o", folder, *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def mrrope(*arguments, status=0):
+    done = subprocess.run([MRROPE, *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def records(folder):
+    return [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module", name="tuned")
+def fixture_tuned(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tune") / "tuned"
+    return folder, json.loads(tune(folder, *SMALL, "--json").stdout)
+
+
+def test_the_result_is_a_plan_that_other_commands_take(tuned, tmp_path):
+    folder, result = tuned
+    assert result["schema"] == "mrrope.tune/1"
+    plan = json.loads((folder / "plan.json").read_text())
+    assert plan == result["plan"] and plan["schema"] == "mrrope.plan/1" and plan["context_target"] == 1024
+    mrrope("extend", MODEL, "--plan", folder / "plan.json", "-o", tmp_path / "longer.gguf")
+    assert json.loads(mrrope("inspect", tmp_path / "longer.gguf", "--json").stdout)["context_extended"] == 1024
+    mrrope("report", folder, "-o", tmp_path / "page.html")
+    mrrope("compare", folder)
+
+
+def test_the_verdict_is_that_of_the_records_on_texts_that_the_search_has_not_read(tuned):
+    folder, result = tuned
+    searched, judged = records(folder / "search"), records(folder)
+    read = {r["document_hash"] for r in searched}
+    assert not read & {r["document_hash"] for r in judged}
+    # By hand: the mean over texts of the difference of -ln p per token, as a ratio of perplexities
+    def nll(method):
+        found = {}
+        for r in judged:
+            if r["method"] == method and "points" in r:
+                point = r["points"][-1]
+                found[r["document_hash"]] = point["nll"] / point["predicted"]
+        return found
+    mine, theirs = nll(result["label"]), nll("yarn")
+    assert mine.keys() == theirs.keys() and len(mine) >= 3
+    ratio = math.exp(sum(mine[k] - theirs[k] for k in mine) / len(mine)) - 1
+    said = {(v["against"], v["metric"]): v for v in result["verdict"]}
+    if result["tuned"] != "yarn":
+        assert said["yarn", "ppl_long"]["difference"] == pytest.approx(ratio, abs=1e-9)
+        assert said["yarn", "ppl_long"]["low"] <= ratio <= said["yarn", "ppl_long"]["high"]
+    assert {metric for _, metric in said} == {"ppl_long", "ppl_short", "answer_nll", "score"}
+    # The fixed methods were all searched, so what was found is at least as good as they are there
+    assert {"yarn", "mrrope-pro", "mrrope-uni", "ntk"} <= {r["method"] for r in searched}
+    assert result["recommended"] in ("tuned", result["best_fixed"])
+
+
+def test_the_same_command_measures_nothing_again(tuned):
+    folder, result = tuned
+    before = [(folder / name).read_bytes() for name in ("records.jsonl", "search/records.jsonl")]
+    assert json.loads(tune(folder, *SMALL, "--json").stdout) == result
+    assert [(folder / name).read_bytes() for name in ("records.jsonl", "search/records.jsonl")] == before
+
+
+def test_killed_at_random_and_continued_it_finds_the_same(tuned, tmp_path):
+    _, expected = tuned
+    folder = tmp_path / "tuned"
+    chance = random.Random(7)
+    for _ in range(8):
+        with subprocess.Popen([MRROPE, "tune", MODEL, "-o", folder, *SMALL, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            time.sleep(chance.uniform(0.05, 1.5))
+            process.send_signal(signal.SIGKILL)
+    result = json.loads(tune(folder, *SMALL, "--json").stdout)
+    assert result == expected
+
+
+def test_what_an_engine_cannot_carry_is_not_searched(tmp_path):
+    # llama.cpp takes any table for this architecture; for the JSON of another engine the file is of the wrong kind
+    done = tune(tmp_path / "t", *SMALL, "--target", "vllm", status=2)
+    assert "--target" in done.stderr
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["-c", "256"], "already reaches 512"),
+    (["-c", "1k", "--tasks", "nothing"], "there is no task"),
+    (["-c", "1k", "--tasks", "qa_1"], "asks the questions of a file"),
+    (["-c", "1k", "--prefer", "wide"], "--prefer"),
+])
+def test_a_wrong_word_is_an_error_that_says_what_would_do(tmp_path, arguments, said):
+    done = subprocess.run([MRROPE, "tune", MODEL, "-o", tmp_path / "t", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2)
+    assert said in " ".join(done.stderr.split())
