@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -124,53 +125,26 @@ class Search {
   Search(Space space, SearchOptions options);
 
   // The same answer until tell() is called; nothing when the budget is spent or nothing new can be tried.
-  [[nodiscard]] const std::optional<Ask>& ask() const { return ask_; }
-  // Domain: as many finite losses as ask() wants.
+  [[nodiscard]] const std::optional<Ask>& ask() const;
+  // Domain: as many losses as ask() wants, all finite.
   void tell(std::span<const Loss> losses);
 
-  [[nodiscard]] std::span<const Candidate> candidates() const { return candidates_; }
-  [[nodiscard]] std::int64_t tokens() const { return tokens_; }  // told so far
-  // Of the candidates with all items, by preference; the fixed methods come first among equals.
+  [[nodiscard]] std::span<const Candidate> candidates() const;  // the fixed ones first
+  [[nodiscard]] std::int64_t tokens() const;                    // told so far
+  // Of the candidates with all items, by preference; of equals the first, so that a fixed method wins a draw.
   // Domain: at least one fixed method is complete.
   [[nodiscard]] const Candidate& best() const;
   [[nodiscard]] const Candidate& best_fixed() const;
 
+  Search(Search&&) noexcept;
+  Search& operator=(Search&&) noexcept;
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
+  ~Search();
+
  private:
-  enum class Phase { fixed, race, refine, over };
-  [[nodiscard]] std::int64_t cost(std::size_t from, std::size_t to) const;
-  [[nodiscard]] bool complete(const Candidate& c) const { return c.losses.size() == options_.item_tokens.size(); }
-  // How far a is behind b on their common items, in standard errors of the paired difference; infinite without spread.
-  [[nodiscard]] double behind(const Candidate& a, const Candidate& b) const;
-  [[nodiscard]] double score(const Candidate& c, std::size_t items) const;
-  double uniform();
-  double normal();
-  // Adds the method of a point unless it was tried before; returns whether it did.
-  bool add(std::vector<double> point);
-  void next();
-  void next_fixed();
-  void start_race();
-  void next_race();
-  void cut_race();
-  void next_step();
-  bool propose();
-  void judge_step();
-  void want(std::size_t candidate, std::size_t to);
-
-  Space space_;
-  SearchOptions options_;
-  std::vector<std::size_t> stages_;  // items: the first few, twice as many, …, all
-  std::vector<Candidate> candidates_;
-  std::optional<Ask> ask_;
-  std::int64_t tokens_ = 0;
-  std::uint64_t state_ = 0;  // of the random numbers
-
-  Phase phase_ = Phase::fixed;
-  std::vector<std::size_t> racing_;
-  std::size_t stage_ = 0;
-  std::int64_t race_budget_ = 0;     // tokens() up to which candidates in the lower half may stay
-  std::size_t center_ = 0;           // of the steps
-  std::optional<std::size_t> step_;  // that is being measured
-  double radius_ = 0;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 // ---- What came out -------------------------------------------------------------------------------------------------
