@@ -199,13 +199,12 @@ Result<Tuned> tune_model(const LlamaModel& model, LlamaContext& context, const R
   Tuner tuner(model, context, spec, texts, options, control);
   const Result<tune::Search> search = tuner.search(search_run);
   if (!search) return search.error();
-  Tuned out{.plan = {},
-            .label = label_of(search->best().method),
-            .tuned = search->best().name(),
-            .best_fixed = search->best_fixed().name(),
-            .candidates = {search->candidates().begin(), search->candidates().end()},
-            .verdict = {},
-            .tokens = search->tokens()};
+  Tuned out;
+  out.label = label_of(search->best().method);
+  out.tuned = search->best().name();
+  out.best_fixed = search->best_fixed().name();
+  out.candidates.assign(search->candidates().begin(), search->candidates().end());
+  out.tokens = search->tokens();
 
   const Result<tune::Measured> tuned = tuner.held_out(search->best().method, verdict_run);
   if (!tuned) return tuned.error();
