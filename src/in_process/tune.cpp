@@ -213,7 +213,7 @@ Result<Tuned> tune_model(const LlamaModel& model, LlamaContext& context, const R
   for (const tune::Candidate& c : search->candidates()) {
     if (c.fixed && (c.name() != out.tuned || c.name() == out.best_fixed)) methods.push_back(c.method);
   }
-  methods.push_back({None{}});  // what short texts are without a plan
+  methods.emplace_back();  // none: what short texts are without a plan
   for (const Method& method : methods) {
     Result<tune::Measured> measured = tuner.held_out(method, verdict_run);
     if (!measured) return measured.error();

@@ -55,8 +55,8 @@ Result<Space> Space::of(const RopeSpec& spec, std::int64_t context_target, const
   const double low = std::min(plan->groups[0].band.low, last);
   const double high = std::clamp(plan->groups[0].band.high, low, last);
   const double law = 0.1 * std::log(plan->factor);
-  const auto axis = [&](std::string_view name, double least, double most, double start) {
-    space.axes_.push_back({name, least, most});
+  const auto axis = [&](std::string_view name, double from, double to, double start) {
+    space.axes_.push_back({name, from, to});
     space.start_.push_back(place_of(space.axes_.back(), start));
   };
   if (options.family == Family::any_table) {
