@@ -46,6 +46,7 @@ int run(int argc, char** argv) {
   if (first == "eval") return run_eval(argv + 1);
   const bool attention = std::find(argv, argv + argc, std::string_view("--attention")) != argv + argc;
   if (first == "tune" || (first == "analyze" && attention)) return run_eval(argv);
+  if (first == "complete" && argc > 3 && std::string_view(argv[2]) == "tune") return run_eval(argv);
   if (first == "complete" && argc > 3 && std::string_view(argv[2]) == "eval") {
     argv[2] = argv[1];  // "mrrope complete eval ppl …" is "mrrope-eval complete ppl …"
     argv[1] = argv[0];
@@ -60,7 +61,11 @@ int run(int argc, char** argv) {
   add_diff(program, action);
   add_analyze(program, action);
   program.add_subcommand("eval", "measure plans on a real model and text");
-  program.add_subcommand("tune", "the best plan for this model, found by measuring");
+  program.add_subcommand("tune",
+                         "the best plan for this model, found by measuring\n"
+                         "\n"
+                         "  mrrope tune model.gguf -c 32k -f 'texts/*' -o tuned\n"
+                         "  mrrope tune --help\n");
   add_compare(program, action);
   add_report(program, action);
   add_merge(program, action);

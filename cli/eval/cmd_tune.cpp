@@ -226,7 +226,7 @@ void add_tune(CLI::App& program, Action& action, const std::vector<std::string>&
                                              "  mrrope tune model.gguf -c 32k -f 'texts/*' -o tuned\n"
                                              "  mrrope extend model.gguf --plan tuned/plan.json -o longer.gguf\n");
   command->add_option("model", tune->eval.model, "a .gguf; it is not changed")->required()->type_name("FILE");
-  command->add_option("-c,--context", tune->context, "the length wanted: 32k")->required()->type_name("N");
+  command->add_option("-c,--ctx-size", tune->context, "the length wanted: 32k")->required()->type_name("N");
   command->add_option("-f,--file", tune->eval.texts, "texts to tune on and to judge by (default: built in)")
       ->type_name("TEXT");
   command->add_option("-o,--output", tune->eval.output, "a folder; run again to continue (tuned)")->type_name("FOLDER");
@@ -236,8 +236,7 @@ void add_tune(CLI::App& program, Action& action, const std::vector<std::string>&
   command->add_option("--tokens", tune->tokens, "for the search, in the place of minutes")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
       ->type_name("N");
-  command->add_option("--target", tune->target, "only what this engine runs: llama.cpp (default: any table)")
-      ->type_name("ENGINE");
+  command->add_option("--target", tune->target, "only what this engine runs (default: any table)")->type_name("ENGINE");
   command->add_option("--prefer", tune->prefer, "long, balanced or short texts (balanced)")
       ->check(CLI::IsMember({"long", "balanced", "short"}))
       ->type_name("WHICH");

@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
       add_attention(program, action);
       return run_program(program, action, argc, argv);
     }
-    if (argc > 1 && std::string_view(argv[1]) == "tune") {
+    const bool completes = argc > 2 && std::string_view(argv[1]) == "complete";
+    if (argc > 1 && std::string_view(argv[completes ? 2 : 1]) == "tune") {
       CLI::App program("What mrrope tune needs llama.cpp for.", "mrrope");
       add_tune(program, action, {argv, argv + argc});
       return run_program(program, action, argc, argv);

@@ -138,8 +138,8 @@ class Usage(unittest.TestCase):
         evals = ["eval"] if os.path.exists(os.path.join(os.path.dirname(PROGRAM), "mrrope-eval")) else []
         for program in [[], *([word] for word in evals)]:
             commands = re.findall(r"^  (\w+) ", run(*program, "--help").split("Commands:")[1], re.MULTILINE)
-            # Without its program, eval says what is missing, and has no help
-            for arguments in [program, *([*program, command] for command in commands if command != "eval" or evals)]:
+            # Without their program, these say what is missing, and have no help
+            for arguments in [program, *([*program, command] for command in commands if command not in ("eval", "tune") or evals)]:
                 for line in run(*arguments, "--help").splitlines():
                     self.assertLessEqual(len(line), 80, f"{arguments}: {line}")
 

@@ -107,6 +107,8 @@ class Pipes(unittest.TestCase):
             self.refuses("eval", "ppl", "-m", model, "-f", path, "--factor", "4", "--lengths", "1k", named=path)
             self.refuses("eval", "gap", "-m", path, "-f", text, "--factor", "4", "--gaps", "0,1k", named=path)
             self.refuses("eval", "suite", "-m", path, "--factor", "4", named=path)
+            self.refuses("tune", path, "-c", "1k", "-o", self.folder / "tuned", named=path)
+            self.refuses("tune", model, "-c", "1k", "-f", path, "-o", self.folder / "tuned", named=path)
             self.refuses("eval", "niah", "-m", path, "--factor", "4", "--lengths", "1k", named=path)
             self.refuses("eval", "niah", "-m", model, "-f", path, "--factor", "4", "--lengths", "1k", named=path)
             for option in ("--words", "--questions"):

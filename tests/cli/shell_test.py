@@ -39,6 +39,8 @@ class Completion(unittest.TestCase):
         self.assertIn("ppl", candidates("eval", ""))
         self.assertIn("--lengths", candidates("eval", "niah", "--le"))
         self.assertIn("yarn", candidates("eval", "niah", "--methods", "ya"))
+        if "--minutes" in run("tune", "--help"):  # with llama.cpp
+            self.assertEqual(candidates("tune", "--min"), ["--minutes"])
 
     def test_bash_completes(self):
         script = run("completions", "bash") + '\nCOMP_WORDS=(mrrope compare --ba) COMP_CWORD=2\n_mrrope\necho "${COMPREPLY[@]}"\n'
@@ -61,7 +63,7 @@ class Manual(unittest.TestCase):
         page = run("man").replace("\\-", "-")
         for command in re.findall(r"^  (\w+) ", run("--help").split("Commands:")[1], re.MULTILINE):
             self.assertIn(f".SS mrrope {command}\n", page)
-            if command == "eval":
+            if command in ("eval", "tune"):  # programs of their own, which may not be there
                 continue
             for option in re.findall(r"^  (?:-\w,)?(--[\w-]+)", run(command, "--help"), re.MULTILINE):
                 self.assertIn(option, page, command)
