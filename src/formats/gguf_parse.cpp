@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <new>
 #include <string_view>
@@ -211,7 +210,7 @@ ByteSource memory_source(std::span<const std::byte> bytes) {
     if (offset >= bytes.size()) return std::size_t{0};
     const std::span<const std::byte> rest = bytes.subspan(static_cast<std::size_t>(offset));
     const std::size_t count = std::min(rest.size(), into.size());
-    std::memcpy(into.data(), rest.data(), count);
+    std::copy_n(rest.begin(), count, into.begin());  // memcpy wants no null, even for nothing
     return count;
   };
 }

@@ -59,6 +59,17 @@ TEST(ModelBytes, AGgufIsCompleteFromItsFactorsOn) {
 }
 
 // A file of which only the front is there cannot promise more than the front has.
+// Found by fuzzing: memcpy was called for a list without values, whose address is null.
+TEST(ModelBytes, AListOfNoFactorsIsRefused) {
+  GgufBuilder b;
+  b.text("general.architecture", "llama").u32("llama.context_length", 8192).u32("llama.block_count", 1);
+  b.u32("llama.embedding_length", 8).u32("llama.attention.head_count", 2);
+  b.tensor("rope_freqs.weight", {0}, 0, 0).tensor("output_norm.weight", {16}, 0, 64);
+  const Result<RopeSpec> spec = spec_of(b.bytes());
+  ASSERT_FALSE(spec);
+  EXPECT_EQ(spec.error().where, "rope_freqs.weight");
+}
+
 TEST(ModelBytes, CountsAreComparedWithTheBytesThatAreThere) {
   GgufBuilder b = with_factors();
   b.kv_count = 1U << 16U;
