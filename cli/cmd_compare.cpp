@@ -108,10 +108,10 @@ int run_compare(const CompareOptions& options) {
     records.insert(records.end(), run->records().begin(), run->records().end());
   }
   // A run of mrrope tune has both kinds
-  std::vector<eval::Record> answers;
-  std::copy_if(records.begin(), records.end(), std::back_inserter(answers),
-               [](const eval::Record& r) { return r.answer() != nullptr; });
-  std::erase_if(records, [](const eval::Record& r) { return r.answer() != nullptr; });
+  const auto middle = std::stable_partition(records.begin(), records.end(),
+                                            [](const eval::Record& r) { return r.reading() != nullptr; });
+  const std::vector<eval::Record> answers(std::make_move_iterator(middle), std::make_move_iterator(records.end()));
+  records.erase(middle, records.end());
   Json json;
   std::string text;
   if (!records.empty() || answers.empty()) {

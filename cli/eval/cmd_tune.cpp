@@ -116,7 +116,7 @@ Json verdict_json(const tune::Verdict& verdict) {
 }
 
 int print_tuned(const TuneCommand& command, const eval::Tuned& tuned, const eval::TuneOptions& options,
-                const eval::TuneTexts& texts, const std::string& plan_file) {
+                const eval::TuneTexts& texts, const std::string& plan_file, const ModelFile& file) {
   std::size_t evaluations = 0;
   for (const tune::Candidate& c : tuned.candidates) evaluations += c.losses.empty() ? 0U : 1U;
   const bool wins = tuned.verdict.recommended == "tuned";
@@ -152,8 +152,13 @@ int print_tuned(const TuneCommand& command, const eval::Tuned& tuned, const eval
     print("use       {}: what was found is no better on texts it has not seen\n", tuned.best_fixed);
   }
   if (texts.built_in) print("note      tuned on built-in prose; -f 'your/texts/*' tunes on what you will read\n");
-  print("next      mrrope extend {} --plan {} -o longer.gguf\n", base::shell_quoted(command.eval.model),
-        base::shell_quoted(plan_file));
+  const std::string model = base::shell_quoted(command.eval.model);
+  if (const Result<Delivery> delivery = deliver("llama.cpp", tuned.plan, file)) {
+    print("next      mrrope extend {} --plan {} -o longer.gguf\n", model, base::shell_quoted(plan_file));
+  } else {
+    print("{}", wrap("note      " + delivery.error().message, terminal().width - 10, 10) + "\n");
+    print("next      mrrope tune {} -c {} --target llama.cpp -o tuned-llama.cpp\n", model, command.context);
+  }
   print("          mrrope report {} -o page.html\n", base::shell_quoted(command.eval.output));
   return 0;
 }
@@ -212,7 +217,7 @@ int run_tune(TuneCommand command, const std::vector<std::string>& words) {
   const base::OutputRule ours{
       .ours = [](std::string_view start) { return start.find(kPlanSchema) != std::string_view::npos; }};
   if (const auto ok = base::write_output(plan_file, to_json(tuned->plan), ours); !ok) return fail(ok.error());
-  return print_tuned(command, *tuned, *options, *texts, plan_file);
+  return print_tuned(command, *tuned, *options, *texts, plan_file, *file);
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ struct Answer {
   std::vector<std::string> references = {};
   double score = 0;                           // 0 … 1 by the task's rule
   std::map<std::string, double> others = {};  // other rules beside it: {"content_recall": 0.71}
-  std::optional<RightAnswer> right = {};      // none: a server does not tell
+  std::optional<RightAnswer> right = {};      // none: a server does not tell, or no token says it
   std::string rotation = {};                  // rotation_hash() of what was computed; empty: the engine does not say
   bool operator==(const Answer&) const = default;
 };

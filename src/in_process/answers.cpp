@@ -128,9 +128,9 @@ class Benchmark {
     for (std::size_t i = 0; i < sample->answers.size() && !by_letter(*slot.task); ++i) {
       Result<Continuation> right = encoder_.continued(*sample, prompt.tokens, sample->answers[i]);
       if (!right) return right.error();
-      // The first one fits by the answer's budget, others may be longer
-      if (static_cast<std::int64_t>(right->from) + std::ssize(right->tokens) > slot.request.length) continue;
-      prompt.right.push_back(*std::move(right));
+      // The first one fits by the answer's budget, others may be longer; one of a file may be nothing but space
+      const bool fits = static_cast<std::int64_t>(right->from) + std::ssize(right->tokens) <= slot.request.length;
+      if (fits && right->from > 0 && !right->tokens.empty()) prompt.right.push_back(*std::move(right));
     }
     prompt.record = record_of(*slot.task, *sample);
     prompt.record.answer()->prompt_tokens = std::ssize(prompt.tokens);
@@ -188,7 +188,7 @@ class Benchmark {
     };
     Reply reply;
     std::string text;
-    RightAnswer right;
+    std::optional<RightAnswer> right;
     if (by_letter(task)) {
       const Result<std::vector<float>> logits = cache.logits(tokens, step);
       if (!logits) return logits.error();
@@ -196,8 +196,11 @@ class Benchmark {
       const std::optional<char> best = likeliest_letter(plain, spaced);
       text = best ? fmt::format(" ({})", *best) : "";
       const auto letter = static_cast<std::size_t>(prompt.sample.references[0][0] - 'A');
-      const double all = log_sum_exp(*logits);
-      right = {nll_of_any(std::array{all - plain[letter], all - spaced[letter]}), 1};
+      // A file may have a fifth option, a vocabulary no token for a letter
+      if (letter < plain.size() && std::isfinite(std::max(plain[letter], spaced[letter]))) {
+        const double all = log_sum_exp(*logits);
+        right = RightAnswer{nll_of_any(std::array{all - plain[letter], all - spaced[letter]}), 1};
+      }
     } else {
       FirstLine line;
       const auto goes_on = [&](Token token) {
@@ -213,9 +216,11 @@ class Benchmark {
       Result<std::string> written = text_after(model_, tokens.back(), reply.tokens);
       if (!written) return written.error();
       text = *std::move(written);
-      const Result<RightAnswer> likely = right_answer(prompt, tokens, cache);
-      if (!likely) return likely.error();
-      right = *likely;
+      if (!prompt.right.empty()) {
+        const Result<RightAnswer> likely = right_answer(prompt, tokens, cache);
+        if (!likely) return likely.error();
+        right = *likely;
+      }
     }
     Record record = prompt.record;
     record.key = record_key;
@@ -223,7 +228,7 @@ class Benchmark {
     record.factor = candidate.factor;
     record.answer()->new_tokens = std::ssize(reply.tokens);
     record.answer()->finish = reply.cut ? "length" : "stop";
-    if (const auto ok = check_finite(record, right.nll); !ok) return ok.error();
+    if (const auto ok = check_finite(record, right ? right->nll : 0); !ok) return ok.error();
     record.answer()->right = right;
     const Rotation rotation = reaching_rotation(context_);
     record.answer()->rotation = rotation_hash(rotation.inv_freq, rotation.attention_scale);
@@ -239,6 +244,7 @@ class Benchmark {
     return static_cast<int>(longest);
   }
 
+  // Domain: prompt.right is not empty.
   static Result<RightAnswer> right_answer(const Prompt& prompt, std::span<const Token> tokens, PrefixCache& cache) {
     std::vector<double> nll;
     for (const Continuation& spelling : prompt.right) {

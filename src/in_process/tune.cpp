@@ -60,8 +60,10 @@ class Tuner {
   // A method on what the search has not seen. none: the file as it is, whose answers nobody asks for out there.
   Result<tune::Measured> held_out(const Method& method, RunFolder& run) {
     tune::Measured out{.name = spell(method)};
+    const Result<Candidate> one = candidate(method, label_of(method));
+    if (!one) return one.error();
     for (const Document& text : texts_.held_out) {
-      const Result<Reading> reading = read(method, text, run);
+      const Result<Reading> reading = read(*one, text, run);
       if (!reading) return reading.error();
       out.ppl_long.push_back(per_token(*reading, options_.read_tokens));
       out.ppl_short.push_back(per_token(*reading, options_.context_trained));
@@ -70,7 +72,7 @@ class Tuner {
     std::vector<const Task*> tasks = options_.tasks;
     if (options_.unseen != nullptr) tasks.push_back(options_.unseen);
     const Result<std::vector<Answer>> answers =
-        ask(method, tasks, options_.prompt_lengths, held_out_samples_, options_.seed + kHeldOutSeeds, run);
+        ask(*one, tasks, options_.prompt_lengths, held_out_samples_, options_.seed + kHeldOutSeeds, run);
     if (!answers) return answers.error();
     for (const Answer& answer : *answers) {
       out.answer_nll.push_back(*nll_per_token(answer));
@@ -114,58 +116,59 @@ class Tuner {
   }
 
   Result<tune::Loss> item(const Method& method, std::size_t item, RunFolder& run) {
-    const Result<Reading> reading = read(method, text_of(item), run);
+    const Result<Candidate> one = candidate(method, spell(method));  // hundreds of them: no short names
+    if (!one) return one.error();
+    const Result<Reading> reading = read(*one, text_of(item), run);
     if (!reading) return reading.error();
     const Task* task = options_.tasks[item % options_.tasks.size()];
     const std::int64_t length = length_of(item);
     const Result<std::vector<Answer>> answers =
-        ask(method, {&task, 1}, {&length, 1}, options_.samples, options_.seed + item, run);
+        ask(*one, {&task, 1}, {&length, 1}, options_.samples, options_.seed + item, run);
     if (!answers) return answers.error();
     double nll = 0;
     for (const Answer& answer : *answers) nll += *nll_per_token(answer) / static_cast<double>(answers->size());
-    const Reading::Point& within = point_at(*reading, options_.context_trained);
-    const Reading::Point& all = point_at(*reading, options_.read_tokens);
+    const Reading::Point& within = *point_at(*reading, options_.context_trained);
+    const Reading::Point& all = *point_at(*reading, options_.read_tokens);
     const double beyond = (all.nll - within.nll) / static_cast<double>(all.predicted - within.predicted);
     return tune::Loss{.beyond = beyond + kAnswerWeight * nll, .within = per_token(*reading, options_.context_trained)};
   }
 
-  [[nodiscard]] Result<Candidate> candidate(const Method& method) const {
-    if (spell(method) == "none") return Candidate{"none", 1, std::nullopt};
+  [[nodiscard]] Result<Candidate> candidate(const Method& method, const std::string& name) const {
+    if (name == "none") return Candidate{name, 1, std::nullopt};
     Result<Plan> plan = make_plan(spec_, options_.context_target, method);
     if (!plan) return plan.error();
-    return Candidate{label_of(method), plan->factor, *std::move(plan)};
+    return Candidate{name, plan->factor, *std::move(plan)};
   }
 
-  Result<Reading> read(const Method& method, const Document& text, RunFolder& run) {
-    const Result<Candidate> one = candidate(method);
-    if (!one) return one.error();
+  Result<Reading> read(const Candidate& one, const Document& text, RunFolder& run) {
     const PplOptions how{.lengths = {options_.context_trained, options_.read_tokens}};
-    if (const auto ok = measure_ppl(model_, context_, {&text, 1}, {&*one, 1}, how, run, control_); !ok)
+    if (const auto ok = measure_ppl(model_, context_, {&text, 1}, {&one, 1}, how, run, control_); !ok)
       return ok.error();
     for (const Record& r : run.records()) {
-      if (r.method == one->method && r.document_hash == text.hash && r.reading() != nullptr) return *r.reading();
+      const Reading* reading = r.reading();
+      if (reading == nullptr || r.method != one.method || r.document_hash != text.hash) continue;
+      if (point_at(*reading, how.lengths[0]) != nullptr && point_at(*reading, how.lengths[1]) != nullptr)
+        return *reading;
     }
-    return Error{ErrorCode::inconsistent, fmt::format("no record of {} on {}", one->method, text.name), run.path()};
+    return Error{ErrorCode::inconsistent, fmt::format("no record of {} on {}", one.method, text.name), run.path()};
   }
 
-  Result<std::vector<Answer>> ask(const Method& method, std::span<const Task* const> tasks,
+  Result<std::vector<Answer>> ask(const Candidate& one, std::span<const Task* const> tasks,
                                   std::span<const std::int64_t> lengths, std::int64_t samples, std::uint64_t seed,
                                   RunFolder& run) {
-    const Result<Candidate> one = candidate(method);
-    if (!one) return one.error();
     const BenchmarkOptions how{.tasks = {tasks.begin(), tasks.end()},
                                .lengths = {lengths.begin(), lengths.end()},
                                .samples = samples,
                                .seed = seed,
                                .frame = options_.frame,
                                .brief = true};
-    const Result<BenchmarkCost> cost = measure_answers(model_, context_, texts_.tasks, {&*one, 1}, how, run, control_);
+    const Result<BenchmarkCost> cost = measure_answers(model_, context_, texts_.tasks, {&one, 1}, how, run, control_);
     if (!cost) return cost.error();
     std::vector<Answer> answers;
     for (const std::string& key : cost->asked) {
       const Record* record = run.find(key);
       if (record == nullptr || !record->answer()->right) {
-        return Error{ErrorCode::inconsistent, fmt::format("no answer of {} with its likelihood", one->method),
+        return Error{ErrorCode::inconsistent, fmt::format("no answer of {} with its likelihood", one.method),
                      run.path()};
       }
       answers.push_back(*record->answer());
@@ -173,12 +176,15 @@ class Tuner {
     return answers;
   }
 
-  static const Reading::Point& point_at(const Reading& reading, std::int64_t length) {
-    return *std::find_if(reading.points.begin(), reading.points.end(),
-                         [&](const Reading::Point& p) { return p.length == length; });
+  // Null: a folder holds what somebody else put there, too.
+  static const Reading::Point* point_at(const Reading& reading, std::int64_t length) {
+    for (const Reading::Point& p : reading.points) {
+      if (p.length == length && p.predicted > 0) return &p;
+    }
+    return nullptr;
   }
   static double per_token(const Reading& reading, std::int64_t length) {
-    const Reading::Point& p = point_at(reading, length);
+    const Reading::Point& p = *point_at(reading, length);
     return p.nll / static_cast<double>(p.predicted);
   }
 

@@ -186,8 +186,24 @@ def test_an_item_is_answered_by_a_letter_or_in_words_and_left_out_where_it_does_
     said = records(tmp_path / "letters")
     assert 0 < len(said) < 440 and f"{440 - len(said)} of the items do not fit" in done.stderr
     assert all(r["answer"]["text"] in (" (A)", " (B)", " (C)", " (D)") for r in said)
+    assert all(r["answer"]["right"]["tokens"] == 1 and r["answer"]["right"]["nll"] > 0 for r in said)
     run(*ask, "--samples", 10, "--generate", "-o", tmp_path / "words")
     assert len(records(tmp_path / "words")) == 10
+
+
+def test_a_right_answer_that_no_token_says_has_no_likelihood(tmp_path):
+    # A fifth option of a file was read beyond the four letters that are asked for; an answer of nothing but a point left no
+    # token to be likely
+    items = [{"id": "1", "context": "The sky is blue.", "input": "What is it?", "options": ["red", "green", "grey", "black", "blue"],
+              "answer": "blue"}]
+    (tmp_path / "five.jsonl").write_text("\n".join(map(json.dumps, items)) + "\n")
+    run("longbench2", "-m", MODEL, "--methods", "none", "--lengths", 640, "--items", tmp_path / "five.jsonl", "-o", tmp_path / "five")
+    assert ["right" in r["answer"] for r in records(tmp_path / "five")] == [False]
+    items = [{"id": "1", "context": "JACK: Who are you, $$MASK$$?", "input": "", "options": [], "answer": ["."]}]
+    (tmp_path / "point.jsonl").write_text("\n".join(map(json.dumps, items)) + "\n")
+    run("infinitebench", "-m", MODEL, "--methods", "none", "--lengths", 640, "--tasks", "longdialogue_qa_eng", "--items",
+        tmp_path / "point.jsonl", "-o", tmp_path / "point")
+    assert len(records(tmp_path / "point")) == 1
 
 
 # ---- Servers ---------------------------------------------------------------------------------------------------------
