@@ -5,8 +5,8 @@
 //   tune_driver objective MODEL CONTEXT TEXT   first the cost of every item in tokens, then a line of losses
 //                                              "beyond within …" for every "SPELLING FROM TO"
 //   tune_driver points MODEL CONTEXT           first the start, then a spelling for every line of coordinates
-//   tune_driver search MODEL CONTEXT BUDGET SEED COST…
-//                                              asks "SPELLING FROM TO", reads losses, ends with "best SPELLING"
+//   tune_driver search MODEL CONTEXT TABLES SEED
+//                                              asks for SPELLINGs, reads losses of all items, ends with "best SPELLING"
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -118,7 +118,8 @@ void run_objective(const std::string& path, std::int64_t length, const std::stri
 // ---- Space and search ----------------------------------------------------------------------------------------------
 
 void run_points(const tune::Space& space) {
-  for (const double x : space.start()) std::cout << x << ' ';
+  const std::vector<double> start = *space.point_of(MrRopePro{});
+  for (const double x : start) std::cout << x << ' ';
   std::cout << std::endl;
   std::vector<double> point(space.axes().size());
   while (true) {
@@ -128,14 +129,14 @@ void run_points(const tune::Space& space) {
   }
 }
 
-void run_search(const tune::Space& space, tune::SearchOptions options) {
-  tune::Search search(space, std::move(options));
-  while (const std::optional<tune::Ask>& ask = search.ask()) {
-    std::cout << spell(ask->method) << ' ' << ask->from << ' ' << ask->to << std::endl;
-    std::vector<tune::Loss> losses(ask->to - ask->from);
+void run_search(const tune::Space& space, const tune::SearchOptions& options) {
+  tune::Search search(space, options);
+  while (const std::optional<Method>& method = search.ask()) {
+    std::cout << spell(*method) << std::endl;
+    std::vector<tune::Loss> losses(options.items);
     for (tune::Loss& loss : losses) std::cin >> loss.beyond >> loss.within;
     if (!std::cin) std::exit(1);
-    search.tell(losses);
+    search.tell(std::move(losses));
   }
   std::cout << "best " << search.best().name() << std::endl;
 }
@@ -153,12 +154,11 @@ int main(int argc, char** argv) {
   const tune::Space space = need(tune::Space::of(need(rope_spec(need(read_model(args[1])))), length));
   if (args[0] == "points") {
     run_points(space);
-  } else if (args[0] == "search" && args.size() > 6) {
-    tune::SearchOptions options;
-    options.token_budget = std::atoll(args[3].c_str());
-    options.seed = std::strtoull(args[4].c_str(), nullptr, 10);
-    for (std::size_t i = 5; i < args.size(); ++i) options.item_tokens.push_back(std::atoll(args[i].c_str()));
-    run_search(space, std::move(options));
+  } else if (args[0] == "search" && args.size() == 5) {
+    run_search(space, {.items = kItems,
+                       .tokens = 1,
+                       .token_budget = std::atoll(args[3].c_str()),
+                       .seed = std::strtoull(args[4].c_str(), nullptr, 10)});
   } else {
     return 2;
   }

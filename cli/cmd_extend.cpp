@@ -29,7 +29,10 @@ struct Options {
   bool json = false;
 };
 
-Result<Plan> plan_of_file(const std::string& path) {
+// A plan file, or the folder of a search.
+Result<Plan> plan_of_file(const std::string& given) {
+  std::error_code status;
+  const std::string path = std::filesystem::is_directory(given, status) ? given + "/plan.json" : given;
   const Result<std::string> text = read_text(path);
   if (!text) return text.error();
   Result<Plan> plan = plan_from_json(*text);
@@ -174,7 +177,9 @@ void add_extend(CLI::App& program, Action& action) {
   factor->type_name("S");
   auto* method = command->add_option("--method", options->method, "see mrrope methods (default: the recommended one)");
   method->type_name("METHOD");
-  auto* plan = command->add_option("--plan", options->plan, "a plan file (mrrope plan --json), instead of these three");
+  auto* plan =
+      command->add_option("--plan", options->plan,
+                          "a plan file (mrrope plan --json) or the folder of\nmrrope tune, instead of these three");
   plan->type_name("FILE")->excludes(context)->excludes(factor)->excludes(method);
   auto* target = command->add_option(
       "--target", options->extend.engine,

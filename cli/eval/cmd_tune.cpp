@@ -3,18 +3,15 @@
 // mrrope tune: the best plan for this model, found by measuring, with a verdict on what the search has not seen.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
-#include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/eval/session.h"
+#include "cli/eval/tune_result.h"
 #include "cli/input.h"
-#include "cli/table.h"
 #include "cli/terminal.h"
 #include "files/output_file.h"
-#include "mrrope/catalogue.h"
 #include "mrrope/targets.h"
 #include "mrrope/tuning.h"
 #include "mrrope/units.h"
@@ -22,8 +19,6 @@
 namespace mrrope::cli {
 
 namespace {
-
-using base::Json;
 
 struct TuneCommand {
   EvalOptions eval;
@@ -74,93 +69,11 @@ Result<std::vector<const eval::Task*>> tasks_of(const std::string& names) {
   return tasks;
 }
 
-std::string cell(const tune::Difference& d) {
-  const bool relative = d.metric == tune::Metric::ppl_long || d.metric == tune::Metric::ppl_short;
-  const bool points = d.metric == tune::Metric::score;
-  const double unit = relative || points ? 100 : 1;
-  return fmt::format("{:+.{}f} ± {:.{}f}{}{}", unit * d.difference, relative || points ? 1 : 3,
-                     unit * (d.high - d.low) / 2, relative || points ? 1 : 3, relative ? " %" : "",
-                     d.better || d.worse ? " *" : "  ");
-}
-
-std::string verdict_table(const eval::Tuned& tuned, const eval::TuneOptions& options) {
-  TextTable table({"against", "ppl at " + format_context(options.read_tokens),
-                   "within " + format_context(options.context_trained), "-ln p, answers", "points"},
-                  1);
-  std::vector<std::string> names;
-  for (const tune::Difference& d : tuned.verdict.differences) {
-    if (d.against == tuned.tuned) continue;  // nothing but itself was found
-    if (std::find(names.begin(), names.end(), d.against) == names.end()) names.push_back(d.against);
-  }
-  for (const std::string& name : names) {
-    std::vector<std::string> cells = {name, "-", "-", "-", "-"};
-    for (const tune::Difference& d : tuned.verdict.differences) {
-      if (d.against == name) cells[1 + static_cast<std::size_t>(d.metric)] = cell(d);
-    }
-    table.add(cells);
-  }
-  return table.text();
-}
-
-Json verdict_json(const tune::Verdict& verdict) {
-  Json list = Json::array();
-  for (const tune::Difference& d : verdict.differences) {
-    list.push_back(Json{{"against", d.against},
-                        {"metric", tune::to_string(d.metric)},
-                        {"difference", d.difference},
-                        {"low", d.low},
-                        {"high", d.high},
-                        {"items", d.items}});
-  }
-  return list;
-}
-
-int print_tuned(const TuneCommand& command, const eval::Tuned& tuned, const eval::TuneOptions& options,
-                const eval::TuneTexts& texts, const std::string& plan_file, const ModelFile& file) {
-  std::size_t evaluations = 0;
-  for (const tune::Candidate& c : tuned.candidates) evaluations += c.losses.empty() ? 0U : 1U;
-  const bool wins = tuned.verdict.recommended == "tuned";
-  if (command.eval.json) {
-    print("{}", base::write_json(Json{{"schema", "mrrope.tune/1"},
-                                      {"model", command.eval.model},
-                                      {"plan", Json::parse(to_json(tuned.plan))},
-                                      {"tuned", tuned.tuned},
-                                      {"label", tuned.label},
-                                      {"best_fixed", tuned.best_fixed},
-                                      {"evaluations", evaluations},
-                                      {"tokens", tuned.tokens},
-                                      {"verdict", verdict_json(tuned.verdict)},
-                                      {"recommended", tuned.verdict.recommended}}));
-    return 0;
-  }
-  print("searched  {} tables, {} tokens\n", evaluations, format_context(tuned.tokens));
-  print("found     {}\n", tuned.label == tuned.tuned ? tuned.tuned : tuned.label + ", " + tuned.tuned);
-  std::size_t prompts = 0;
-  for (const tune::Difference& d : tuned.verdict.differences) {
-    if (d.metric == tune::Metric::score) prompts = d.items;
-  }
-  print("verdict   on {} unseen texts and {} unseen prompts:\n\n{}", texts.held_out.size(), prompts,
-        verdict_table(tuned, options));
-  print(
-      "Difference of what was found; negative is better but for points. ± half of the 95 %\ninterval; * a "
-      "difference\n\n");
-  if (wins) {
-    print("use       what was found: better than {}, the best of the published methods here\n", tuned.best_fixed);
-  } else if (tuned.tuned == tuned.best_fixed) {
-    print("use       {}: nothing better was found on the tuning texts\n", tuned.best_fixed);
-  } else {
-    print("use       {}: what was found is no better on texts it has not seen\n", tuned.best_fixed);
-  }
-  if (texts.built_in) print("note      tuned on built-in prose; -f 'your/texts/*' tunes on what you will read\n");
-  const std::string model = base::shell_quoted(command.eval.model);
-  if (const Result<Delivery> delivery = deliver("llama.cpp", tuned.plan, file)) {
-    print("next      mrrope extend {} --plan {} -o longer.gguf\n", model, base::shell_quoted(plan_file));
-  } else {
-    print("{}", wrap("note      " + delivery.error().message, terminal().width - 10, 10) + "\n");
-    print("next      mrrope tune {} -c {} --target llama.cpp -o tuned-llama.cpp\n", model, command.context);
-  }
-  print("          mrrope report {} -o page.html\n", base::shell_quoted(command.eval.output));
-  return 0;
+// Into the folder; replaces only a document of the same schema.
+Result<void> keep(const std::string& path, const std::string& text, std::string_view schema) {
+  const base::OutputRule ours{
+      .ours = [schema](std::string_view start) { return start.find(schema) != std::string_view::npos; }};
+  return base::write_output(path, text, ours);
 }
 
 int run_tune(TuneCommand command, const std::vector<std::string>& words) {
@@ -178,9 +91,9 @@ int run_tune(TuneCommand command, const std::vector<std::string>& words) {
   options->minutes = command.minutes;
   options->token_budget = command.tokens;
   options->seed = command.seed;
-  options->prefer = command.prefer == "long"    ? tune::Prefer::long_texts
-                    : command.prefer == "short" ? tune::Prefer::short_texts
-                                                : tune::Prefer::balanced;
+  for (const tune::Prefer prefer : {tune::Prefer::long_texts, tune::Prefer::balanced, tune::Prefer::short_texts}) {
+    if (command.prefer == tune::to_string(prefer)) options->prefer = prefer;
+  }
   if (!command.tasks.empty()) {
     Result<std::vector<const eval::Task*>> tasks = tasks_of(command.tasks);
     if (!tasks) return fail(tasks.error());
@@ -213,11 +126,20 @@ int run_tune(TuneCommand command, const std::vector<std::string>& words) {
   const Result<eval::Tuned> tuned = tune_model(session->model, *context, *spec, *texts, *options, search_run->folder,
                                                session->run, make_control(search_run->folder));
   if (!tuned) return ended(tuned.error(), command.eval);
-  const std::string plan_file = command.eval.output + "/plan.json";
-  const base::OutputRule ours{
-      .ours = [](std::string_view start) { return start.find(kPlanSchema) != std::string_view::npos; }};
-  if (const auto ok = base::write_output(plan_file, to_json(tuned->plan), ours); !ok) return fail(ok.error());
-  return print_tuned(command, *tuned, *options, *texts, plan_file, *file);
+  const TuneResult result{.tuned = *tuned,
+                          .options = *options,
+                          .model = command.eval.model,
+                          .model_hash = session->run.info().model_hash,
+                          .folder = command.eval.output,
+                          .built_in_texts = texts->built_in};
+  const std::string document = tune_json(result);
+  if (const auto ok = keep(command.eval.output + "/plan.json", to_json(tuned->plan), kPlanSchema); !ok)
+    return fail(ok.error());
+  if (const auto ok = keep(command.eval.output + "/tune.json", document, tune::kTuneSchema); !ok)
+    return fail(ok.error());
+  if (command.eval.json) print("{}", document);
+  else print_tuned(result, *file);
+  return 0;
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 //
 //   const Result<Space> space = Space::of(spec, 8192);
 //   Search search(*space, {.item_tokens = costs, .token_budget = 3'000'000});
-//   while (const std::optional<Ask> ask = search.ask()) {
-//     search.tell(losses_of(ask->method, ask->from, ask->to));          // items from … to-1 under this method
+//   while (const std::optional<Method> method = search.ask()) {
+//     search.tell(losses_of(*method));      // of every item
 //   }
-//   const Candidate& best = search.best();                              // never worse than a fixed method on these
-//   items Verdict v = verdict(held_out(best), held_out_fixed, search.best_fixed().name(), Metric::ppl_long);
-//   v.recommended;                                                      // "tuned", or the fixed method to use instead
+//   search.best();                          // never worse than a fixed method on these items
+//   const Verdict v = verdict(held_out(search.best()), held_out_fixed, search.best_fixed().name(), Metric::ppl_long);
+//   v.recommended;                          // "tuned", or the fixed method to use instead
 //
 // The search is a function of its options and of what it was told: a run that was interrupted goes on by telling a new
 // Search what was recorded (key: spelling of the method, number of the item). docs/tune.md says why it is this search.
@@ -30,6 +30,9 @@
 #include "mrrope/spec.h"
 
 namespace mrrope::tune {
+
+// Of the document that says what a search found, tune.json in its folder (docs/tune.md).
+inline constexpr std::string_view kTuneSchema = "mrrope.tune/1";
 
 // ---- What is searched ----------------------------------------------------------------------------------------------
 
@@ -65,17 +68,20 @@ class Space {
   [[nodiscard]] Method at(std::span<const double> point) const;
   // Methods from papers, which a search tries first and must beat.
   [[nodiscard]] std::span<const Method> fixed() const { return fixed_; }
-  // Where a search starts: the point of mrrope-pro (any_table) or of yarn.
-  [[nodiscard]] std::span<const double> start() const { return start_; }
+  // The point whose method rotates as this one does; nothing for a method of another law. Values beyond an axis are
+  // its end. Of any_table mrrope-pro, mrrope-uni and mrrope-power have one, of yarn_keys yarn.
+  [[nodiscard]] std::optional<std::vector<double>> point_of(const Method& method) const;
 
  private:
   Family family_ = Family::any_table;
   std::optional<double> attention_scale_;
   double base_ = 0;  // of the first group: what one pair of shift means
   int pairs_ = 0;
+  double low_ = 0, high_ = 0;  // the default band …
+  double scale_ = 1;           // … attention scale
+  double factor_ = 1;          // … and factor: what a method has that names none
   std::vector<Axis> axes_;
   std::vector<Method> fixed_;
-  std::vector<double> start_;
 };
 
 // ---- The search ----------------------------------------------------------------------------------------------------
@@ -91,48 +97,43 @@ struct Loss {
 // What a user cares for: the weight of `within` is 0.1, 0.5 or 0.9.
 enum class Prefer { long_texts, balanced, short_texts };
 double preferred(const Loss& loss, Prefer prefer);
+const char* to_string(Prefer prefer) noexcept;  // "long", "balanced", "short"
 
 struct Candidate {
   Method method;
-  std::vector<double> point;  // of the space; empty for a fixed method
-  std::vector<Loss> losses;   // of the first items
+  std::vector<double> point;  // of the space; empty: it lies outside
+  std::vector<Loss> losses;   // of every item; empty: not yet measured
   bool fixed = false;
   [[nodiscard]] Loss mean() const;  // Domain: losses are not empty
   [[nodiscard]] std::string name() const;
 };
 
 struct SearchOptions {
-  // Cost of each item, in the order of all measurements. A race stops early, so the order should mix lengths and kinds.
-  std::vector<std::int64_t> item_tokens = {};
+  std::size_t items = 0;
+  std::int64_t tokens = 0;  // that one method costs
   // Ends the search; the fixed methods are measured whatever it says.
   std::int64_t token_budget = 0;
   Prefer prefer = Prefer::long_texts;
   std::uint64_t seed = 1;
 };
 
-struct Ask {
-  std::size_t candidate = 0;
-  Method method;
-  std::size_t from = 0, to = 0;  // items
-};
-
-// First the fixed methods on all items. Then a race: points spread over the cube on a few items, the better half on
-// twice as many, and so on; one that is not behind by its paired difference stays longer, while tokens last. Then steps
-// around the best, each given up at the first stage at which it is behind.
+// First the fixed methods. Then a step along each axis from the best of those that lie in the cube. Then, again and
+// again, the lowest point near the best one, of a smooth surface through all that was measured: "near" grows with
+// success and shrinks without.
 class Search {
  public:
-  // Domain: at least two items, all costs positive.
+  // Domain: items and tokens are positive.
   Search(Space space, SearchOptions options);
 
   // The same answer until tell() is called; nothing when the budget is spent or nothing new can be tried.
-  [[nodiscard]] const std::optional<Ask>& ask() const;
-  // Domain: as many losses as ask() wants, all finite.
-  void tell(std::span<const Loss> losses);
+  [[nodiscard]] const std::optional<Method>& ask() const;
+  // Domain: ask() wants something; a loss for every item, all finite.
+  void tell(std::vector<Loss> losses);
 
   [[nodiscard]] std::span<const Candidate> candidates() const;  // the fixed ones first
   [[nodiscard]] std::int64_t tokens() const;                    // told so far
-  // Of the candidates with all items, by preference; of equals the first, so that a fixed method wins a draw.
-  // Domain: at least one fixed method is complete.
+  // Of the measured candidates, by preference; of equals the first, so that a fixed method wins a draw.
+  // Domain: at least one fixed method is measured.
   [[nodiscard]] const Candidate& best() const;
   [[nodiscard]] const Candidate& best_fixed() const;
 
@@ -149,7 +150,7 @@ class Search {
 
 // ---- What came out -------------------------------------------------------------------------------------------------
 
-// The complete candidates that no other beats on one side without losing on the other, by `within`; indices.
+// The measured candidates that no other beats on one side without losing on the other, by `within`; indices.
 std::vector<std::size_t> front(std::span<const Candidate> candidates);
 
 enum class Metric { ppl_long, ppl_short, answer_nll, score };

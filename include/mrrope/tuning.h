@@ -36,14 +36,16 @@ struct TuneOptions {
   std::vector<std::int64_t> prompt_lengths = {};  // of tasks, beyond the trained length
   std::vector<const Task*> tasks = {};            // that are tuned on, one after the other
   const Task* unseen = nullptr;                   // that only the verdict asks
-  std::size_t items = 6;                          // a text and the prompts of one task at one length, each
-  std::int64_t samples = 3;                       // prompts of an item
+  // At most; fewer where a budget would not pay for some thirty tables otherwise.
+  std::size_t items = 6;     // a text and the prompts of one task at one length, each
+  std::int64_t samples = 3;  // prompts of an item
+  // At most; fewer where they would take more than half of the minutes.
   std::size_t held_out_texts = 6;
-  std::int64_t held_out_samples = 4;  // of every task and length; fewer where minutes are short
+  std::int64_t held_out_samples = 4;  // of every task and length
   PromptFrame frame = {};
   tune::SpaceOptions space = {};
   tune::Prefer prefer = tune::Prefer::balanced;
-  double minutes = 30;            // for search and verdict together, by the speed of the first item …
+  double minutes = 30;            // for search and verdict together, by the speed of the first text …
   std::int64_t token_budget = 0;  // … unless this many tokens are given for the search
   std::uint64_t seed = 1;
 };
@@ -62,13 +64,14 @@ Result<TuneTexts> tune_texts(const LlamaModel& model, std::span<const std::strin
                              const TuneOptions& options);
 
 struct Tuned {
-  Plan plan;               // of the recommended method
-  std::string label;       // of what was found, in records: "tuned-3fa2", by its spelling
-  std::string tuned;       // the best that the search found, as spelt
-  std::string best_fixed;  // by the tuning data
-  std::vector<tune::Candidate> candidates;
+  Plan plan;                                // of the recommended method
+  std::string label;                        // of what was found, in records: "tuned-3fa2", by its spelling
+  std::string tuned;                        // the best that the search found, as spelt
+  std::string best_fixed;                   // by the tuning data
+  std::vector<tune::Candidate> candidates;  // in the order of measuring; the last ones may not be measured
   tune::Verdict verdict;
   std::int64_t tokens = 0;  // of the search
+  std::size_t held_out_texts = 0, held_out_prompts = 0;
 };
 
 // Domain: the context holds the longest of read_tokens and prompt_lengths.

@@ -23,6 +23,11 @@ namespace {
 constexpr double kAnswerWeight = 0.5;
 // What the verdict asks comes from other seeds than what the search asks.
 constexpr std::uint64_t kHeldOutSeeds = 1'000'000;
+// Of a search: five published methods, a step along each axis, and some twenty that are chosen with care. Below that a
+// noisier loss of more tables is worth more (docs/tune.md).
+constexpr std::int64_t kTables = 30;
+constexpr std::size_t kLeastItems = 2;
+constexpr std::size_t kLeastTexts = 4;  // three are needed for an interval
 
 // Published methods by their names, what a search found by a short one: tables of results have no room for more.
 std::string label_of(const Method& method) {
@@ -39,36 +44,38 @@ class Tuner {
   Result<tune::Search> search(RunFolder& run) {
     Result<tune::Space> space = tune::Space::of(spec_, options_.context_target, options_.space);
     if (!space) return space.error();
-    tune::SearchOptions how{.prefer = options_.prefer, .seed = options_.seed};
-    for (std::size_t i = 0; i < options_.items; ++i) how.item_tokens.push_back(tokens_of(i));
     const Result<std::int64_t> budget = budget_of(*space, run);
     if (!budget) return budget.error();
-    how.token_budget = *budget;
-    tune::Search search(*std::move(space), std::move(how));
-    while (const std::optional<tune::Ask> ask = search.ask()) {
+    tune::Search search(*std::move(space), {.items = items_,
+                                            .tokens = tokens_of_method(),
+                                            .token_budget = *budget,
+                                            .prefer = options_.prefer,
+                                            .seed = options_.seed});
+    while (const std::optional<Method> method = search.ask()) {
       std::vector<tune::Loss> losses;
-      for (std::size_t i = ask->from; i < ask->to; ++i) {
-        const Result<tune::Loss> loss = item(ask->method, i, run);
+      for (std::size_t i = 0; i < items_; ++i) {
+        const Result<tune::Loss> loss = item(*method, i, run);
         if (!loss) return loss.error();
         losses.push_back(*loss);
       }
-      search.tell(losses);
+      search.tell(std::move(losses));
     }
     return search;
   }
 
-  // A method on what the search has not seen. none: the file as it is, whose answers nobody asks for out there.
+  // A method on what the search has not seen. none: the file as it is, which is read as far as it was trained.
   Result<tune::Measured> held_out(const Method& method, RunFolder& run) {
     tune::Measured out{.name = spell(method)};
     const Result<Candidate> one = candidate(method, label_of(method));
     if (!one) return one.error();
-    for (const Document& text : texts_.held_out) {
-      const Result<Reading> reading = read(*one, text, run);
+    const bool none = out.name == "none";
+    for (const Document& text : std::span(texts_.held_out).first(held_out_texts_)) {
+      const Result<Reading> reading = read(*one, text, none ? std::span(lengths_).first(1) : std::span(lengths_), run);
       if (!reading) return reading.error();
-      out.ppl_long.push_back(per_token(*reading, options_.read_tokens));
+      if (!none) out.ppl_long.push_back(per_token(*reading, options_.read_tokens));
       out.ppl_short.push_back(per_token(*reading, options_.context_trained));
     }
-    if (out.name == "none") return out;
+    if (none) return out;
     std::vector<const Task*> tasks = options_.tasks;
     if (options_.unseen != nullptr) tasks.push_back(options_.unseen);
     const Result<std::vector<Answer>> answers =
@@ -84,46 +91,52 @@ class Tuner {
  private:
   [[nodiscard]] const Document& text_of(std::size_t item) const { return texts_.tuning[item % texts_.tuning.size()]; }
   [[nodiscard]] std::int64_t length_of(std::size_t item) const {
-    return options_.prompt_lengths[item / options_.tasks.size() % options_.prompt_lengths.size()];
+    return options_.prompt_lengths[item % options_.prompt_lengths.size()];
   }
-  [[nodiscard]] std::int64_t tokens_of(std::size_t item) const {
-    return options_.read_tokens + options_.samples * length_of(item);
+  [[nodiscard]] std::int64_t tokens_of_method() const {
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < items_; ++i) sum += options_.read_tokens + samples_ * length_of(i);
+    return sum;
   }
-
   // Of the verdict, which comes after the search in the same minutes.
-  [[nodiscard]] double held_out_tokens(std::size_t methods) const {
-    double tokens = static_cast<double>(options_.read_tokens) * static_cast<double>(texts_.held_out.size());
+  [[nodiscard]] std::int64_t held_out_tokens(std::size_t methods) const {
+    std::int64_t tokens = options_.read_tokens * static_cast<std::int64_t>(held_out_texts_);
     for (const std::int64_t length : options_.prompt_lengths) {
-      tokens += static_cast<double>(length * held_out_samples_) * static_cast<double>(options_.tasks.size() + 1);
+      tokens += length * held_out_samples_ * (std::ssize(options_.tasks) + 1);
     }
-    return tokens * static_cast<double>(methods);
+    return tokens * static_cast<std::int64_t>(methods);
   }
 
-  // Tokens for the search. By the time that the first item took, now or in the run that is continued: the same search
-  // either way. Half of the minutes at most are the verdict's, while it has two samples of each kind.
+  // Tokens for the search, and how many items and samples they are spent on. Minutes are tokens by the time that the
+  // first text took, now or in the run that is continued: the same search either way.
   Result<std::int64_t> budget_of(const tune::Space& space, RunFolder& run) {
-    if (options_.token_budget > 0) return options_.token_budget;
-    const Result<tune::Loss> first = item(space.fixed().front(), 0, run);
-    if (!first) return first.error();
-    double seconds = 0;
-    const auto records = std::min<std::size_t>(run.records().size(), 1 + static_cast<std::size_t>(options_.samples));
-    for (std::size_t i = 0; i < records; ++i) seconds += run.records()[i].seconds;
-    const double rate = static_cast<double>(tokens_of(0)) / std::max(seconds, 1e-3);
-    const double tokens = rate * 60 * options_.minutes;
-    const std::size_t judged = space.fixed().size() + 1;
-    while (held_out_samples_ > 2 && held_out_tokens(judged) > tokens / 2) --held_out_samples_;
-    return static_cast<std::int64_t>(std::max(tokens - held_out_tokens(judged), 1.0));
+    std::int64_t budget = options_.token_budget;
+    if (budget == 0) {
+      const Result<Candidate> one = candidate(space.fixed().front(), spell(space.fixed().front()));
+      if (!one) return one.error();
+      const Result<Reading> first = read(*one, text_of(0), lengths_, run);
+      if (!first) return first.error();
+      const double rate = static_cast<double>(options_.read_tokens) / std::max(run.records().front().seconds, 1e-3);
+      const auto tokens = static_cast<std::int64_t>(std::min(rate * 60 * options_.minutes, 1e15));
+      const std::size_t judged = space.fixed().size() + 1;
+      while (held_out_samples_ > 1 && held_out_tokens(judged) > tokens / 2) --held_out_samples_;
+      while (held_out_texts_ > kLeastTexts && held_out_tokens(judged) > tokens / 2) --held_out_texts_;
+      budget = std::max<std::int64_t>(tokens - held_out_tokens(judged), 1);
+    }
+    while (samples_ > 1 && tokens_of_method() > budget / kTables) --samples_;
+    while (items_ > kLeastItems && tokens_of_method() > budget / kTables) --items_;
+    return budget;
   }
 
   Result<tune::Loss> item(const Method& method, std::size_t item, RunFolder& run) {
     const Result<Candidate> one = candidate(method, spell(method));  // hundreds of them: no short names
     if (!one) return one.error();
-    const Result<Reading> reading = read(*one, text_of(item), run);
+    const Result<Reading> reading = read(*one, text_of(item), lengths_, run);
     if (!reading) return reading.error();
     const Task* task = options_.tasks[item % options_.tasks.size()];
     const std::int64_t length = length_of(item);
     const Result<std::vector<Answer>> answers =
-        ask(*one, {&task, 1}, {&length, 1}, options_.samples, options_.seed + item, run);
+        ask(*one, {&task, 1}, {&length, 1}, samples_, options_.seed + item, run);
     if (!answers) return answers.error();
     double nll = 0;
     for (const Answer& answer : *answers) nll += *nll_per_token(answer) / static_cast<double>(answers->size());
@@ -140,14 +153,15 @@ class Tuner {
     return Candidate{name, plan->factor, *std::move(plan)};
   }
 
-  Result<Reading> read(const Candidate& one, const Document& text, RunFolder& run) {
-    const PplOptions how{.lengths = {options_.context_trained, options_.read_tokens}};
+  Result<Reading> read(const Candidate& one, const Document& text, std::span<const std::int64_t> lengths,
+                       RunFolder& run) {
+    const PplOptions how{.lengths = {lengths.begin(), lengths.end()}};
     if (const auto ok = measure_ppl(model_, context_, {&text, 1}, {&one, 1}, how, run, control_); !ok)
       return ok.error();
     for (const Record& r : run.records()) {
       const Reading* reading = r.reading();
       if (reading == nullptr || r.method != one.method || r.document_hash != text.hash) continue;
-      if (point_at(*reading, how.lengths[0]) != nullptr && point_at(*reading, how.lengths[1]) != nullptr)
+      if (std::all_of(lengths.begin(), lengths.end(), [&](std::int64_t n) { return point_at(*reading, n) != nullptr; }))
         return *reading;
     }
     return Error{ErrorCode::inconsistent, fmt::format("no record of {} on {}", one.method, text.name), run.path()};
@@ -194,6 +208,11 @@ class Tuner {
   const TuneTexts& texts_;
   const TuneOptions& options_;
   const Control& control_;
+  const std::array<std::int64_t, 2> lengths_ = {options_.context_trained, options_.read_tokens};
+  // What the budget pays for
+  std::size_t items_ = options_.items;
+  std::int64_t samples_ = options_.samples;
+  std::size_t held_out_texts_ = texts_.held_out.size();
   std::int64_t held_out_samples_ = options_.held_out_samples;
 };
 
@@ -219,12 +238,14 @@ Result<Tuned> tune_model(const LlamaModel& model, LlamaContext& context, const R
   for (const tune::Candidate& c : search->candidates()) {
     if (c.fixed && (c.name() != out.tuned || c.name() == out.best_fixed)) methods.push_back(c.method);
   }
-  methods.emplace_back();  // none: what short texts are without a plan
+  methods.emplace_back();  // none
   for (const Method& method : methods) {
     Result<tune::Measured> measured = tuner.held_out(method, verdict_run);
     if (!measured) return measured.error();
     fixed.push_back(*std::move(measured));
   }
+  out.held_out_texts = tuned->ppl_long.size();
+  out.held_out_prompts = tuned->score.size();
   const tune::Metric deciding =
       options.prefer == tune::Prefer::short_texts ? tune::Metric::ppl_short : tune::Metric::ppl_long;
   out.verdict = tune::verdict(*tuned, fixed, out.best_fixed, deciding);

@@ -52,31 +52,51 @@ Result<Space> Space::of(const RopeSpec& spec, std::int64_t context_target, const
 
   // The default band, as far as there are pairs
   const double last = space.pairs_ - 1;
-  const double low = std::min(plan->groups[0].band.low, last);
-  const double high = std::clamp(plan->groups[0].band.high, low, last);
+  space.low_ = std::min(plan->groups[0].band.low, last);
+  space.high_ = std::clamp(plan->groups[0].band.high, space.low_, last);
   const double law = 0.1 * std::log(plan->factor);
-  const auto axis = [&](std::string_view name, double from, double to, double start) {
-    space.axes_.push_back({name, from, to});
-    space.start_.push_back(place_of(space.axes_.back(), start));
-  };
+  space.scale_ = 1 + law;
+  space.factor_ = plan->factor;
   if (options.family == Family::any_table) {
-    axis("p", -1, 5, 1);
-    axis("low", 0, high, low);
-    axis("high", low, last, high);
+    space.axes_ = {{"p", -1, 5}, {"low", 0, space.high_}, {"high", space.low_, last}};
     space.fixed_ = {Yarn{}, MrRopePro{}, MrRopeUni{}, Ntk{}, YarnRotations{}};
   } else {
-    axis("shift", -low, last - high, 0);
+    space.axes_ = {{"shift", -space.low_, last - space.high_}};
     space.fixed_ = {Yarn{}, Ntk{}, Linear{}};
   }
   if (options.attention_scale) {
     for (Method& method : space.fixed_) method.attention_scale = options.attention_scale;
   } else {
-    axis("attention_scale", 1 + kLeastScale * law, 1 + kMostScale * law, 1 + law);
+    space.axes_.push_back({"attention_scale", 1 + kLeastScale * law, 1 + kMostScale * law});
   }
   // ln S, because half and twice are as far
-  axis("factor", std::log(std::max(1.0, kLeastFactor * plan->factor)), std::log(kMostFactor * plan->factor),
-       std::log(plan->factor));
+  space.axes_.push_back(
+      {"factor", std::log(std::max(1.0, kLeastFactor * plan->factor)), std::log(kMostFactor * plan->factor)});
   return space;
+}
+
+std::optional<std::vector<double>> Space::point_of(const Method& method) const {
+  std::vector<double> values;
+  const auto band = [&](double p, const BandEdges& edges) {
+    values = {p, edges.low ? *edges.low : low_, edges.high ? *edges.high : high_};
+  };
+  if (family_ == Family::yarn_keys) {
+    const auto* law = std::get_if<Yarn>(&method.law);
+    if (law == nullptr) return std::nullopt;
+    values = {-pairs_ * std::log(law->band.beta_fast / Yarn{}.band.beta_fast) / std::log(base_)};
+  } else if (const auto* power = std::get_if<MrRopePower>(&method.law)) {
+    band(power->p, power->band);
+  } else if (const auto* pro = std::get_if<MrRopePro>(&method.law)) {
+    band(1, pro->band);
+  } else if (const auto* uni = std::get_if<MrRopeUni>(&method.law)) {
+    band(0, uni->band);
+  } else {
+    return std::nullopt;
+  }
+  if (!attention_scale_) values.push_back(method.attention_scale.value_or(scale_));
+  values.push_back(std::log(method.factor.value_or(factor_)));
+  for (std::size_t d = 0; d < values.size(); ++d) values[d] = place_of(axes_[d], values[d]);
+  return values;
 }
 
 Method Space::at(std::span<const double> point) const {

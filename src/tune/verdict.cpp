@@ -67,11 +67,9 @@ const char* to_string(Metric metric) noexcept {
 }
 
 std::vector<std::size_t> front(std::span<const Candidate> candidates) {
-  std::size_t items = 0;
-  for (const Candidate& c : candidates) items = std::max(items, c.losses.size());
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (items > 0 && candidates[i].losses.size() == items) order.push_back(i);
+    if (!candidates[i].losses.empty()) order.push_back(i);
   }
   // From the best within on, whoever is better beyond than all before
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

@@ -43,13 +43,11 @@ struct Objective {
 };
 
 // Until the search ends, or `most` answers.
-inline void drive(Search& search, const Objective& objective, int most = 1 << 30) {
+inline void drive(Search& search, const Objective& objective, std::size_t items, int most = 1 << 30) {
   for (int i = 0; i < most && search.ask(); ++i) {
     std::vector<Loss> losses;
-    for (std::size_t item = search.ask()->from; item < search.ask()->to; ++item) {
-      losses.push_back(objective.loss(search.ask()->method, item));
-    }
-    search.tell(losses);
+    for (std::size_t item = 0; item < items; ++item) losses.push_back(objective.loss(*search.ask(), item));
+    search.tell(std::move(losses));
   }
 }
 

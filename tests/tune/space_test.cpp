@@ -58,16 +58,35 @@ TEST(Space, MethodsAreShortToSpellAndReadBackAsThemselves) {
   }
 }
 
-TEST(Space, StartsAtMrRopePro) {
+TEST(Space, HoldsThePublishedMethodsOfItsLaw) {
   for (const RopeSpec& spec : {tiny(), test::llama2_spec(), test::llama31_spec()}) {
     const std::int64_t target = 16 * spec.context_trained;
     const Space space = *Space::of(spec, target);
-    const Plan start = *make_plan(spec, target, space.at(space.start()));
-    const Plan pro = *make_plan(spec, target, MrRopePro{});
-    for (std::size_t i = 0; i < pro.groups[0].pair_factors.size(); ++i) {
-      EXPECT_NEAR(start.groups[0].pair_factors[i] / pro.groups[0].pair_factors[i], 1, 1e-12) << i;
+    for (const Method& method : {Method{MrRopePro{}}, Method{MrRopeUni{}}}) {
+      const Plan here = *make_plan(spec, target, space.at(*space.point_of(method)));
+      const Plan published = *make_plan(spec, target, method);
+      for (std::size_t i = 0; i < published.groups[0].pair_factors.size(); ++i) {
+        EXPECT_NEAR(here.groups[0].pair_factors[i] / published.groups[0].pair_factors[i], 1, 1e-12) << i;
+      }
+      EXPECT_NEAR(here.groups[0].attention_scale, published.groups[0].attention_scale, 5e-4 * 1.3);  // three decimals
     }
-    EXPECT_NEAR(start.groups[0].attention_scale, pro.groups[0].attention_scale, 5e-4 * 1.3);  // three decimals
+    EXPECT_FALSE(space.point_of(Ntk{}));
+    const Space keys = *Space::of(spec, target, {.family = Family::yarn_keys});
+    const Band band = make_plan(spec, target, keys.at(*keys.point_of(Yarn{})))->groups[0].band;
+    EXPECT_EQ(band.low, make_plan(spec, target, Yarn{})->groups[0].band.low);
+    EXPECT_EQ(band.high, make_plan(spec, target, Yarn{})->groups[0].band.high);
+    EXPECT_FALSE(keys.point_of(MrRopePro{}));
+  }
+}
+
+// A search knows its points by what was measured.
+TEST(Space, APointOfItsMethodGivesTheMethodAgain) {
+  for (const Family family : {Family::any_table, Family::yarn_keys}) {
+    const Space space = *Space::of(tiny(), 8192, {.family = family});
+    for (const std::vector<double>& point : random_points(space.axes().size(), 300)) {
+      const Method method = space.at(point);
+      EXPECT_EQ(space.at(*space.point_of(method)), method) << spell(method);
+    }
   }
 }
 
@@ -89,7 +108,7 @@ TEST(Space, HoldsTheAttentionScaleWhereAsked) {
   const Space space = *Space::of(tiny(), 8192, {.family = Family::yarn_keys, .attention_scale = 1});
   EXPECT_EQ(space.axes().size(), 2U);
   for (const Method& method : space.fixed()) EXPECT_EQ(method.attention_scale, 1);
-  EXPECT_EQ(space.at(space.start()).attention_scale, 1);
+  EXPECT_EQ(space.at(*space.point_of(Yarn{})).attention_scale, 1);
 }
 
 TEST(Space, IsEmptyWithinTheTrainedLength) {

@@ -36,9 +36,9 @@ TEST(NullExperiment, VerdictStaysSilentWhereThereIsNothingToFind) {
   int fooled = 0;  // had the tuning set been asked about yarn
   for (int run = 0; run < kRuns; ++run) {
     const auto seed = static_cast<std::uint64_t>(run + 1);
-    Search s(space, {.item_tokens = std::vector<std::int64_t>(12, 100), .token_budget = 25 * 1200, .seed = seed});
+    Search s(space, {.items = 12, .tokens = 1200, .token_budget = 15 * 1200, .seed = seed});
     const test::Objective objective{.seed = seed, .flat = true};
-    test::drive(s, objective);
+    test::drive(s, objective, 12);
     const auto decide = [&](const test::Objective& data, const Candidate& against, std::size_t items) {
       const Measured tuned{.name = s.best().name(), .ppl_long = held_out(data, s.best().method, items)};
       const std::vector<Measured> fixed = {{.name = against.name(), .ppl_long = held_out(data, against.method, items)}};
@@ -57,8 +57,8 @@ TEST(NullExperiment, VerdictStaysSilentWhereThereIsNothingToFind) {
 TEST(Verdict, RecommendsATableThatIsBetterOnHeldOutItems) {
   const test::Objective objective;
   const Space space = *Space::of(mrrope::test::spec("dim=64,base=10000,ctx=512"), 8192);
-  Search s(space, {.item_tokens = std::vector<std::int64_t>(16, 100), .token_budget = 40 * 1600});
-  test::drive(s, objective);
+  Search s(space, {.items = 16, .tokens = 1600, .token_budget = 40 * 1600});
+  test::drive(s, objective, 16);
   const test::Objective unseen{.seed = 77};
   std::vector<Measured> fixed;
   for (const Method& method : space.fixed()) {
