@@ -52,6 +52,7 @@ class Reader {
           path};
     }
     runs_.sources.push_back({path, *info});
+    if (const auto ok = tune(path); !ok) return ok.error();
     const Result<eval::RecordsEnd> end = eval::read_records(
         path, [this](eval::Record&& record, std::string_view /*line*/) { return take(std::move(record)); });
     if (!end) return end.error();
@@ -78,6 +79,18 @@ class Reader {
   Runs finish() && { return std::move(runs_); }
 
  private:
+  Result<void> tune(const std::string& folder) {
+    Result<std::optional<TuneFile>> tune = read_tune(folder);
+    if (!tune) return tune.error();
+    if (!*tune) return {};
+    if ((*tune)->model_hash != runs_.sources.back().info.model_hash) {
+      return Error{ErrorCode::inconsistent, "model_hash: expected the one of run.json; this is about another model",
+                   folder + "/tune.json"};
+    }
+    runs_.tunes.push_back(**std::move(tune));
+    return {};
+  }
+
   // Once: a record of two runs, and an answer to the same sample that another command asked for.
   Result<void> take(eval::Record&& record) {
     const eval::Answer* answer = record.answer();

@@ -14,6 +14,7 @@
 #include "mrrope/plan.h"
 #include "mrrope/records.h"
 #include "mrrope/statistics.h"
+#include "report/tune_file.h"
 
 namespace mrrope::report {
 
@@ -55,6 +56,7 @@ Result<AttentionFile> read_attention(const base::Json& json);
 
 struct Runs {
   std::vector<RunSource> sources;
+  std::vector<TuneFile> tunes;  // of folders that mrrope tune wrote
   std::vector<AttentionFile> attention;
   std::vector<Plan> plans;                   // of plan files
   std::vector<eval::Record> passes;          // readings of ppl runs, whole

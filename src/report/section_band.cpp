@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
+#include "mrrope/catalogue.h"
 #include "mrrope/units.h"
 #include "report/sections.h"
 
@@ -18,27 +20,51 @@ namespace {
 
 constexpr double kSame =
     1e-5;  // engines keep factors as float32; the smallest step of a method is a hundred times that
+constexpr std::array<std::string_view, 6> kEdges = {
+    ":low=", ":high=", ":beta_fast=", ":beta_slow=", ":low_freq_factor=", ":high_freq_factor="};
 constexpr std::size_t kFewest = 3;  // settings that make a curve
 
 struct Setting {
-  std::string law;  // "mrrope-pro"
+  std::string law;  // "mrrope-pro": what is left of the method without its edges
   eval::PlanName plan;
   int low = 0;
   int high = 0;
   eval::PplRow row;
 };
 
+// S of the table. Its own factor may be another than that of the length: mrrope-pro:factor=3 x4.
+double table_factor(const eval::Record& record) {
+  const Result<Method> method = parse_method(record.method);
+  return method && method->factor ? *method->factor : record.factor;
+}
+
+// The method without its edges: settings that differ in anything else are no curve over an edge.
+std::string law_of(const std::string& method) {
+  std::string law;
+  for (std::size_t at = 0; at < method.size();) {
+    const std::size_t end = std::min(method.find_first_of(":+", at + 1), method.size());
+    const std::string part = method.substr(at, end - at);
+    const bool edge =
+        std::any_of(kEdges.begin(), kEdges.end(), [&](std::string_view e) { return part.starts_with(e); });
+    if (!edge) law += part;
+    at = end;
+  }
+  return law;
+}
+
 // Nothing for a table that has no such edges: linear, ntk, none.
 std::optional<std::pair<int, int>> edges(const std::vector<double>& trained, const eval::Record& record) {
   const std::vector<double>& inv_freq = record.reading()->inv_freq;
-  if (trained.empty() || trained.size() != inv_freq.size() || record.factor <= 1) return std::nullopt;
+  if (trained.empty() || trained.size() != inv_freq.size()) return std::nullopt;
+  const double factor = table_factor(record);
+  if (factor <= 1) return std::nullopt;
   int low = -1;
   int high = -1;
   for (std::size_t i = 0; i < trained.size(); ++i) {
     if (inv_freq[i] <= 0) continue;
     const double s = trained[i] / inv_freq[i];
     if (std::fabs(s - 1) < kSame && low == static_cast<int>(i) - 1) low = static_cast<int>(i);
-    if (high < 0 && std::fabs(s / record.factor - 1) < kSame) high = static_cast<int>(i);
+    if (high < 0 && std::fabs(s / factor - 1) < kSame) high = static_cast<int>(i);
   }
   if (low < 0 || high <= low) return std::nullopt;
   return std::pair(low, high);
@@ -60,11 +86,7 @@ std::vector<Setting> settings_of(const Runs& runs) {
     });
     const auto found = edges(trained, *record);
     if (!found) continue;
-    settings.push_back({row.method.substr(0, row.method.find_first_of(":+")),
-                        {row.method, row.factor},
-                        found->first,
-                        found->second,
-                        row});
+    settings.push_back({law_of(row.method), {row.method, row.factor}, found->first, found->second, row});
   }
   return settings;
 }

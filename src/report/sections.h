@@ -21,6 +21,10 @@ struct Context {
   std::string baseline;  // as asked for
 };
 
+// What mrrope tune searched and found, and the verdict on what it had not seen. section_tune.cpp, tune_words.cpp
+std::optional<Section> tune_section(const Context& context);
+std::vector<std::string> tune_verdict(const Context& context);
+
 // Perplexity: by length, against the baseline, by position, on short texts. section_ppl.cpp, section_ppl_more.cpp
 std::optional<Section> ppl_section(const Context& context);
 std::vector<std::string> ppl_verdict(const Context& context);
