@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "mrrope/units.h"
@@ -20,11 +21,10 @@ using Table = TuneFile::Table;
 
 double percent(double loss, double against) { return 100 * std::expm1(loss - against); }
 
-// "3.98 million tokens", "219 thousand tokens": of a budget, not a power of two.
-std::string many_tokens(std::int64_t tokens) {
+// "3.98 million", "219 thousand": tokens of a budget are no power of two.
+std::string many(std::int64_t tokens) {
   const auto n = static_cast<double>(tokens);
-  return tokens >= 1'000'000 ? fmt::format("{:.2f} million tokens", n / 1e6)
-                             : fmt::format("{:.0f} thousand tokens", n / 1e3);
+  return tokens >= 1'000'000 ? fmt::format("{:.2f} million", n / 1e6) : fmt::format("{:.0f} thousand", n / 1e3);
 }
 
 // As people call it: what the search chose by its short name.
@@ -92,9 +92,9 @@ Figure search_figure(const TuneFile& tune, const std::string& name) {
                 tune.evaluations, all, fixed.method)
           : fmt::format(
                 "After {} tables{} the search was {:.1f} % below {}, the best published method on the tuning "
-                "texts; the last improvement came after {} of {}.",
-                tune.evaluations, all, -percent(tuned.objective, fixed.objective), fixed.method,
-                many_tokens(tuned.tokens), many_tokens(tune.tokens));
+                "texts; the last improvement came after {} of {} tokens.",
+                tune.evaluations, all, -percent(tuned.objective, fixed.objective), fixed.method, many(tuned.tokens),
+                many(tune.tokens));
   figure.reading = fmt::format(
       "Loss of every table that was measured on all tuning texts and prompts, in percent of perplexity (-1 %: 0.01 "
       "nats per token less); {}, and beyond includes half of -ln p of right answers. The line is the best so far. On "
@@ -151,10 +151,10 @@ Figure front_figure(const TuneFile& tune, const std::string& name) {
   Figure figure{.name = name, .title = fmt::format("The front: within {} tokens against beyond", trained)};
   figure.data.columns = {"method", "kind", "within", "beyond", "front", "name"};
   figure.table.header = {"table", "within, %", "beyond, %", "front"};
-  double low[2] = {0, 0}, high[2] = {0, 0};
+  std::array<double, 2> low{}, high{};  // within, beyond
   for (const Table& table : tune.search) {
-    const double at[2] = {percent(table.within, fixed.within), percent(table.beyond, fixed.beyond)};
-    for (int side = 0; side < 2; ++side) {
+    const std::array<double, 2> at = {percent(table.within, fixed.within), percent(table.beyond, fixed.beyond)};
+    for (std::size_t side = 0; side < at.size(); ++side) {
       low[side] = std::min(low[side], at[side]);
       high[side] = std::max(high[side], at[side]);
     }

@@ -3,45 +3,19 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstdlib>
 #include <fstream>
-#include <sstream>
 
-#include "base/json.h"
+#include "tests/report/pictures.h"
 #include "tests/report/runs.h"
 #include "tests/support/temporary_folder.h"
 
 namespace mrrope {
 namespace {
 
+using test::find;
 using test::needle_run;
 using test::ppl_run;
 using test::TemporaryFolder;
-
-std::string file_text(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream out;
-  out << file.rdbuf();
-  return out.str();
-}
-
-// A specification with every fortieth row of data where there are more than a hundred: curves fill the tree otherwise.
-std::string thinned(const std::string& spec) {
-  base::Json json = *base::parse_json(spec);
-  const base::Json all = json["data"]["values"];
-  if (all.size() <= 100) return spec;
-  json["data"]["values"] = base::Json::array();
-  for (std::size_t i = 0; i < all.size(); i += 40) json["data"]["values"].push_back(all[i]);
-  return base::write_json(json);
-}
-
-const Picture* find(const Report& report, const std::string& name) {
-  for (const Picture& picture : report.pictures) {
-    if (picture.name == name) return &picture;
-  }
-  return nullptr;
-}
 
 class Reports : public testing::Test {
  protected:
@@ -55,16 +29,11 @@ class Reports : public testing::Test {
   TemporaryFolder folder_;
 };
 
-// MRROPE_WRITE_GOLDEN=1 renews the files; look at the difference before you keep it.
 TEST_F(Reports, SpecificationsAreThoseInTheTree) {
   const Result<Report> report = both();
   ASSERT_TRUE(report) << to_string(report.error());
   ASSERT_EQ(report->pictures.size(), 12U);
-  for (const Picture& picture : report->pictures) {
-    const std::string path = std::string(MRROPE_GOLDEN) + "/" + picture.name + ".vl.json";
-    if (std::getenv("MRROPE_WRITE_GOLDEN") != nullptr) std::ofstream(path) << thinned(picture.spec);
-    EXPECT_EQ(thinned(picture.spec), file_text(path)) << path;
-  }
+  for (const Picture& picture : report->pictures) test::expect_golden(picture);
 }
 
 TEST_F(Reports, TheSameRecordsGiveTheSameBytes) {
@@ -165,6 +134,32 @@ TEST_F(Reports, TheEdgesOfABandAreReadOffTheTable) {
   ASSERT_NE(high, nullptr);
   EXPECT_NE(high->csv.find("\nmrrope-pro,mrrope-pro:high=9 x4,9,1,2048,"), std::string::npos) << high->csv;
   EXPECT_NE(high->caption.find("d_h = "), std::string::npos);
+}
+
+// Such a plan's end of the band was looked for by the factor of its length, and not found.
+TEST_F(Reports, TheEdgesOfABandAreThoseOfATableWithAFactorOfItsOwn) {
+  ppl_run(folder_.path("ppl"), "model.gguf",
+          {"none", "mrrope-pro:high=9:factor=3", "mrrope-pro:high=10:factor=3", "mrrope-pro:high=11:factor=3"});
+  const std::vector<std::string> runs = {folder_.path("ppl")};
+  const Result<Report> report = make_report(runs);
+  ASSERT_TRUE(report) << to_string(report.error());
+  const Picture* high = find(*report, "band-high");
+  ASSERT_NE(high, nullptr);
+  for (const int edge : {9, 10, 11}) {
+    const std::string row = fmt::format("\nmrrope-pro:factor=3,mrrope-pro:high={0}:factor=3 x4,{0},1,2048,", edge);
+    EXPECT_NE(high->csv.find(row), std::string::npos) << high->csv;
+  }
+}
+
+// Tables of a search differ in everything at once.
+TEST_F(Reports, SettingsThatDifferInMoreThanTheirEdgesAreNoCurve) {
+  ppl_run(folder_.path("ppl"), "model.gguf",
+          {"none", "mrrope-power:p=2:high=9", "mrrope-power:p=3:high=10", "mrrope-power:p=2:high=11:factor=3",
+           "mrrope-power:p=2:high=10:attention_scale=1.1"});
+  const std::vector<std::string> runs = {folder_.path("ppl")};
+  const Result<Report> report = make_report(runs);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_EQ(find(*report, "band-high"), nullptr);
 }
 
 TEST_F(Reports, TextsStayText) {

@@ -33,11 +33,12 @@ inline eval::RunInfo run_info(const std::string& task, const std::string& model)
 
 // Four texts at 1.2, 1.3, … nats a token. none loses 0.25 nats more in every stretch beyond 512; other edges of
 // mrrope-pro's band than its own cost 0.02 nats; yarn and mrrope-pro differ by some 1e-4 nats, up and down.
-inline void ppl_run(const std::string& folder, const std::string& model = "model.gguf") {
+inline void ppl_run(const std::string& folder, const std::string& model = "model.gguf",
+                    const std::vector<std::string>& methods = {"none", "yarn", "mrrope-pro", "mrrope-pro:high=9",
+                                                               "mrrope-pro:high=11"}) {
   Result<eval::RunFolder> run = eval::RunFolder::open(folder, run_info("ppl", model));
   if (!run) std::abort();
   const RopeSpec spec = *parse_spec("dim=32,base=10000,ctx=512");
-  const std::vector<std::string> methods = {"none", "yarn", "mrrope-pro", "mrrope-pro:high=9", "mrrope-pro:high=11"};
   for (int text = 0; text < 4; ++text) {
     for (const std::string& name : methods) {
       const Plan plan = *make_plan(spec, name == "none" ? 512 : 2048, *parse_method(name));
