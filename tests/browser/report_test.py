@@ -5,6 +5,7 @@ of the records.
     report_test.py MRROPE      skips without chromium, unless MRROPE_REQUIRE_BROWSER is set
 """
 import csv
+import json
 import math
 import os
 import pathlib
@@ -77,6 +78,8 @@ class Pages(unittest.TestCase):
                                   model=hostile, command=["eval", hostile], settings={hostile: hostile})
         needles = synthetic.write_run(self.folder / "hostile-niah", hostile, synthetic.needle_records(task=hostile, text=hostile, plans=plans),
                                       model=hostile, command=["eval", "niah", "--depths", hostile])
+        tune = synthetic.tune_file(found=hostile, label=hostile)
+        (ppl / "tune.json").write_text(json.dumps(tune))
         report(ppl, needles, "-o", self.folder / "hostile.html")
         page = self.browser.open(self.folder / "hostile.html")
         # Tooltips show texts, too
@@ -95,6 +98,32 @@ class Pages(unittest.TestCase):
         page.value("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.pwned = 5\">')")
         time.sleep(0.3)
         self.assertEqual(page.value("typeof window.pwned"), "undefined")
+
+    def test_the_search_of_tune_is_drawn_and_says_what_its_file_says(self):
+        tune = synthetic.tune_file()
+        plans = [("none", 1.0), ("mrrope-pro", 4.0), ("tuned-0a53", 4.0)]
+        tuned = synthetic.write_run(self.folder / "tuned", "tune", synthetic.ppl_records(plans=plans), command=["tune"])
+        (tuned / "tune.json").write_text(json.dumps(tune))
+        report(tuned, "-o", self.folder / "tuned.html")
+        for width, dark in ((1280, False), (390, False), (1280, True)):
+            page = self.browser.open(self.folder / "tuned.html", width=width, dark=dark)
+            self.assertEqual(page.errors, [])
+            for figure in ("tune-search", "tune-front"):
+                marks = page.value(f"document.querySelectorAll('#{figure} svg.marks .mark-symbol path').length")
+                self.assertGreaterEqual(marks, len(tune["search"]))
+            self.assertLessEqual(page.value("document.documentElement.scrollWidth"), width)
+        # The picture, back from pixels: the order from top to bottom is that of the losses
+        heights = page.value("""[...document.querySelectorAll('#tune-search .mark-symbol.role-mark path')].map(
+            p => -p.getBoundingClientRect().y - p.getBoundingClientRect().height / 2)""")
+        losses = [table["objective"] for table in tune["search"]]
+        self.assertEqual(len(heights), len(losses))
+        self.assertEqual(sorted(range(len(losses)), key=losses.__getitem__), sorted(range(len(heights)), key=heights.__getitem__))
+        low = {table["method"]: table["objective"] for table in tune["search"]}
+        percent = -100 * math.expm1(low[tune["tuned"]] - low[tune["best_fixed"]])
+        self.assertIn(f"{percent:.1f} % below {tune['best_fixed']}", page.value("document.querySelector('#tune-search .conclusion').textContent"))
+        self.assertIn("tuned-0a53", page.value("document.querySelector('#verdict li').textContent"))
+        self.assertEqual(page.value("document.querySelectorAll('#tune-verdict tbody tr').length"), 3)
+        self.assertIn("tuned-0a53 x4", page.value("document.querySelector('#plan-lambda').textContent"))
 
     def test_perplexities_are_those_of_the_records(self):
         records = list(synthetic.ppl_records())

@@ -41,6 +41,30 @@ def ppl_records(texts=5, seed=1, name="text-", plans=tuple(PLANS)):
                    "inv_freq": [t / s for t, s in zip(base, slow)], "attention_scale": 1.0, "seconds": 1.5}
 
 
+def tune_file(found="mrrope-power:p=1.5", label="tuned-0a53", tables=30, seed=3):
+    """tune.json of a search: three fixed methods, then one found table after the other, the lowest of them the tuned one."""
+    rng = random.Random(seed)
+    search = []
+    for i, name in enumerate(["yarn", "mrrope-pro", "ntk"] + [f"{found}:low={n}" for n in range(tables)]):
+        within, beyond = 1.5 + 0.04 * rng.random(), 2.25 + 0.08 * rng.random() + (0.5 if name == "ntk" else 0)
+        search.append({"method": name, "fixed": i < 3, "tokens": 40000 * (i + 1), "within": within, "beyond": beyond,
+                       "objective": (within + beyond) / 2})
+    for table in search:
+        table["front"] = not any(o["within"] <= table["within"] and o["beyond"] <= table["beyond"] and o is not table for o in search)
+    tuned = min(search, key=lambda t: t["objective"])
+    fixed = min(search[:3], key=lambda t: t["objective"])
+    assert tuned is not fixed
+    verdict = [{"against": against, "metric": metric, "difference": d, "low": d - half, "high": d + half, "items": 6,
+                "better": better, "worse": False}
+               for against in ("yarn", "mrrope-pro", "ntk") for metric, d, half, better in (
+                   ("ppl_long", -0.031, 0.006, True), ("ppl_short", -0.002, 0.004, False), ("answer_nll", -0.03, 0.018, True),
+                   ("score", 0.016, 0.023, False))]
+    return {"schema": "mrrope.tune/1", "model": "model.gguf", "model_hash": "ab" * 16, "context_trained": 512, "context": 2048,
+            "read_tokens": 2048, "prefer": "balanced", "built_in_texts": False, "held_out_texts": 6, "held_out_prompts": 32,
+            "plan": {}, "tuned": tuned["method"], "label": label, "best_fixed": fixed["method"], "evaluations": 3 * tables,
+            "tokens": 40000 * (tables + 10), "search": search, "verdict": verdict, "recommended": "tuned"}
+
+
 def needle_records(samples=6, depths=5, seed=2, task="niah", text="42", plans=tuple(PLANS)):
     rng = random.Random(seed)
     for length in LENGTHS:
