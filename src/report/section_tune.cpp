@@ -172,7 +172,7 @@ Figure front_figure(const TuneFile& tune, const std::string& name) {
   Parts parts = kind_marks();
   parts.emplace_back("x", percent_axis("within", fmt::format("loss within {}, %", trained), low[0], high[0]));
   parts.emplace_back("y", percent_axis("beyond", fmt::format("loss beyond {}, %", trained), low[1], high[1]));
-  figure.spec = make_spec(R"({
+  figure.spec = make_spec(R"~({
     "width": "container", "height": 300,
     "layer": [
       {"transform": [{"filter": "datum.front === 1"}],
@@ -180,44 +180,38 @@ Figure front_figure(const TuneFile& tune, const std::string& name) {
        "encoding": {"x": "@x", "y": "@y"}},
       {"mark": {"type": "point", "filled": true, "opacity": 0.85, "tooltip": {"content": "data"}},
        "encoding": {"x": "@x", "y": "@y", "color": "@colour", "shape": "@shape", "size": "@size"}},
-      {"transform": [{"filter": "isValid(datum.name)"
-}],
+      {"transform": [{"filter": "isValid(datum.name)"}],
        "mark": {"type": "text", "align": "left", "dx": 9, "dy": -7, "color": "#808080"},
-       "encoding": {
-  "x" : "@x", "y" : "@y", "text" : { "field" : "name", "type" : "nominal" }
-}
-}
-    ]
-    })",
+       "encoding": {"x": "@x", "y": "@y", "text": {"field": "name", "type": "nominal"}}}
+    ]})~",
                           figure.conclusion, figure.data, parts);
-    return figure;
+  return figure;
+}
+
+// Where the table itself is to be seen: records of the verdict carry it.
+bool has_table(const Runs& runs, const std::string& label) {
+  return std::any_of(runs.passes.begin(), runs.passes.end(),
+                     [&](const eval::Record& r) { return r.method == label && !r.reading()->inv_freq.empty(); });
+}
+
+}  // namespace
+
+std::optional<Section> tune_section(const Context& context) {
+  if (context.runs.tunes.empty()) return std::nullopt;
+  Section section{.name = "tune", .title = "Search", .figures = {}};
+  for (std::size_t i = 0; i < context.runs.tunes.size(); ++i) {
+    const TuneFile& tune = context.runs.tunes[i];
+    const std::string suffix = i == 0 ? "" : fmt::format("-{}", i + 1);
+    section.figures.push_back(search_figure(tune, "tune-search" + suffix));
+    section.figures.push_back(front_figure(tune, "tune-front" + suffix));
+    Figure verdict = verdict_figure(tune, "tune-verdict" + suffix);
+    if (verdict.table.rows.empty()) continue;
+    if (has_table(context.runs, tune.label)) {
+      verdict.reading += fmt::format(" Plans, below, shows what {} does pair by pair, beside the others.", tune.label);
     }
+    section.figures.push_back(std::move(verdict));
+  }
+  return section;
+}
 
-    // Where the table itself is to be seen: records of the verdict carry it.
-    bool has_table(const Runs& runs, const std::string& label) {
-      return std::any_of(runs.passes.begin(), runs.passes.end(),
-                         [&](const eval::Record& r) { return r.method == label && !r.reading()->inv_freq.empty(); });
-    }
-
-    }  // namespace
-
-    std::optional<Section> tune_section(const Context& context) {
-      if (context.runs.tunes.empty()) return std::nullopt;
-      Section section{.name = "tune", .title = "Search", .figures = {}};
-      for (std::size_t i = 0; i < context.runs.tunes.size(); ++i) {
-        const TuneFile& tune = context.runs.tunes[i];
-        const std::string suffix = i == 0 ? "" : fmt::format("-{}", i + 1);
-        section.figures.push_back(search_figure(tune, "tune-search" + suffix));
-        section.figures.push_back(front_figure(tune, "tune-front" + suffix));
-        Figure verdict = verdict_figure(tune, "tune-verdict" + suffix);
-        if (verdict.table.rows.empty()) continue;
-        if (has_table(context.runs, tune.label)) {
-          verdict.reading +=
-              fmt::format(" Plans, below, shows what {} does pair by pair, beside the others.", tune.label);
-        }
-        section.figures.push_back(std::move(verdict));
-      }
-      return section;
-    }
-
-    }  // namespace mrrope::report
+}  // namespace mrrope::report
