@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "files/file.h"
+#include "mrrope/records.h"
 
 namespace mrrope::cli {
 
@@ -85,6 +86,16 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->excludes(file);
   command.add_option("-c,--ctx-size", options.context, "the length wanted: 32768, 32k, 1M tokens")->type_name("N");
   command.add_option("--factor", options.factor, "the same as a multiple of the trained length")->type_name("S");
+}
+
+Result<std::string> model_hash(const GgufModel& model) {
+  std::string all;
+  for (const GgufFile& shard : model.shards) {
+    const Result<std::string> hash = eval::content_hash_of_file(shard.path);
+    if (!hash) return hash.error();
+    all += *hash;
+  }
+  return model.shards.size() == 1 ? all : eval::content_hash(all);
 }
 
 bool is_plan_file(const std::string& path) {

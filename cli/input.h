@@ -47,6 +47,9 @@ Result<std::vector<Method>> parse_methods(const std::string& text);
 // Every method that has a table without parameters and is not a modifier: what comparisons show by default.
 std::vector<Method> comparable_methods();
 
+// Of the content of all shards: which model it is, under any name.
+Result<std::string> model_hash(const GgufModel& model);
+
 // Whether a file has our schema near its start: enough to choose the reader, which then checks everything.
 bool is_plan_file(const std::string& path);
 

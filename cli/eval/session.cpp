@@ -12,17 +12,6 @@ namespace mrrope::cli {
 
 namespace {
 
-// Content of all shards: what was measured, under any name.
-Result<std::string> hash_of(const GgufModel& model) {
-  std::string all;
-  for (const GgufFile& shard : model.shards) {
-    const Result<std::string> hash = eval::content_hash_of_file(shard.path);
-    if (!hash) return hash.error();
-    all += *hash;
-  }
-  return model.shards.size() == 1 ? all : eval::content_hash(all);
-}
-
 // Everything that changes a number by more than its rounding, which devices and threads do.
 std::map<std::string, std::string> settings_of(const ContextOptions& context) {
   return {{"ubatch-size", std::to_string(context.ubatch_size)},
@@ -38,7 +27,7 @@ Result<Session> start_session(const EvalOptions& options, const std::string& tas
   const Result<ModelFile> file = read_model(options.model);
   if (!file) return file.error();
   if (file->gguf() == nullptr) return Error{ErrorCode::unsupported, "llama.cpp runs GGUF files", options.model};
-  const Result<std::string> hash = hash_of(*file->gguf());
+  const Result<std::string> hash = model_hash(*file->gguf());
   if (!hash) return hash.error();
   Result<LlamaModel> model = LlamaModel::load(options.model, options.load);
   if (!model) return model.error();

@@ -83,6 +83,12 @@ def test_the_verdict_is_that_of_the_records_on_texts_that_the_search_has_not_rea
     assert result["recommended"] in ("tuned", result["best_fixed"])
 
 
+def test_it_beats_yarn_on_texts_that_it_has_not_seen(tuned):
+    _, result = tuned
+    said = {(v["against"], v["metric"]): v for v in result["verdict"]}
+    assert said["yarn", "ppl_long"]["difference"] < 0 and said["yarn", "ppl_short"]["difference"] < 0
+
+
 def test_the_same_command_measures_nothing_again(tuned):
     folder, result = tuned
     before = [(folder / name).read_bytes() for name in ("records.jsonl", "search/records.jsonl")]
@@ -94,7 +100,7 @@ def test_killed_at_random_and_continued_it_finds_the_same(tuned, tmp_path):
     _, expected = tuned
     folder = tmp_path / "tuned"
     chance = random.Random(7)
-    for _ in range(8):
+    for _ in range(int(os.environ.get("MRROPE_KILLS", "8"))):
         with subprocess.Popen([MRROPE, "tune", MODEL, "-o", folder, *SMALL, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
             time.sleep(chance.uniform(0.05, 1.5))
             process.send_signal(signal.SIGKILL)
@@ -118,3 +124,43 @@ def test_a_wrong_word_is_an_error_that_says_what_would_do(tmp_path, arguments, s
     done = subprocess.run([MRROPE, "tune", MODEL, "-o", tmp_path / "t", *arguments], capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2)
     assert said in " ".join(done.stderr.split())
+
+
+def test_the_search_and_its_front_are_kept_beside_the_plan(tuned):
+    folder, result = tuned
+    assert json.loads((folder / "tune.json").read_text()) == result
+    search = result["search"]
+    assert len(search) == result["evaluations"] and search[-1]["tokens"] == result["tokens"]
+    assert [t["method"] for t in search if t["fixed"]] == ["yarn", "mrrope-pro", "mrrope-uni", "ntk", "yarn-rotations"]
+    # The front, the slow way
+    for table in search:
+        beaten = any(o["within"] <= table["within"] and o["beyond"] <= table["beyond"] and o != table
+                     and (o["within"], o["beyond"]) != (table["within"], table["beyond"]) for o in search)
+        assert table["front"] != beaten, table
+    best = min(search, key=lambda t: t["objective"])
+    assert best["method"] == result["tuned"]
+    assert best["objective"] == pytest.approx((best["beyond"] + best["within"]) / 2)  # --prefer balanced
+
+
+def test_plan_knows_the_search_that_measured_this_very_model(tuned, tmp_path):
+    folder, result = tuned
+    (tmp_path / "tuned").symlink_to(folder)
+    here = subprocess.run([MRROPE, "plan", MODEL, "-c", "1k"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "mrrope tune measured this very model" in " ".join(here.split())
+    assert "--plan tuned -o longer.gguf" in here
+    subprocess.run([MRROPE, "extend", MODEL, "--plan", "tuned", "-o", "longer.gguf"], cwd=tmp_path, capture_output=True, check=True)
+    assert json.loads(mrrope("inspect", tmp_path / "longer.gguf", "--json").stdout)["context_extended"] == result["plan"]["context_target"]
+    # Another length, another file: a search says nothing about them
+    there = subprocess.run([MRROPE, "plan", MODEL, "-c", "2k"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "This model was not measured" in " ".join(there.split()) and "mrrope tune" in there.splitlines()[-1]
+    other = bytearray(MODEL.read_bytes())
+    other[-1] ^= 1
+    (tmp_path / "other.gguf").write_bytes(other)
+    there = subprocess.run([MRROPE, "plan", "other.gguf", "-c", "1k"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "This model was not measured" in " ".join(there.split())
+    # A damaged one is no reason to stop
+    (tmp_path / "tuned").unlink()
+    (tmp_path / "tuned").mkdir()
+    (tmp_path / "tuned" / "tune.json").write_text('{"schema": "mrrope.tune/1"}')
+    there = subprocess.run([MRROPE, "plan", MODEL, "-c", "1k"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "tune.json" in there
