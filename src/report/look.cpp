@@ -110,9 +110,8 @@ base::Json token_axis(const std::string& field, const std::string& title, std::i
               {"axis", Json{{"values", values}, {"grid", false}, {"labelExpr", kTokens}}}};
 }
 
-base::Json percent_scale(double low, double high) {
-  constexpr double kFew = 30;
-  if (low >= -kFew && high <= kFew) return Json{{"scale", Json{{"nice", true}}}, {"axis", Json{{"tickCount", 6}}}};
+base::Json percent_scale(double low, double high, double few) {
+  if (low >= -few && high <= few) return Json{{"scale", Json{{"nice", true}}}, {"axis", Json{{"tickCount", 6}}}};
   return Json{{"scale", Json{{"type", "symlog"}, {"constant", 2}, {"nice", false}}},
               {"axis", Json{{"values", {-50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000}}}}};
 }
@@ -135,7 +134,7 @@ base::Json rule_layers(char axis, std::int64_t at, const std::string& word, bool
   if (axis == 'x') {
     text.update(Json{{"dx", after ? 4 : -4}, {"y", -4}, {"baseline", "bottom"}});
   } else {
-    text.update(Json{{"x", 4}, {"dy", -6}});
+    text.update(Json{{"x", after ? Json(4) : Json("width")}, {"dy", -6}});
   }
   return Json::array(
       {Json{{"data", once}, {"mark", rule}, {"encoding", Json{{channel, place}}}},

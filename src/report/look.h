@@ -43,13 +43,14 @@ base::Json length_axis(std::span<const std::int64_t> lengths, const std::string&
 // The x axis of positions and distances from 0 to `last`, with ticks that are whole powers of two apart.
 base::Json token_axis(const std::string& field, const std::string& title, std::int64_t last);
 
-// {"scale": …, "axis": …} of differences in percent: as they are, or compressed away from 0 if some are large.
-base::Json percent_scale(double low, double high);
+// {"scale": …, "axis": …} of differences in percent: as they are, or compressed away from 0 if some are larger than
+// `few`.
+base::Json percent_scale(double low, double high, double few = 30);
 
 // A layer of some eight symbols on each line of `rows` points, so that lines are known without colour.
 base::Json sparse_points(const base::Json& x, const base::Json& y, const base::Json& look, std::size_t rows);
 
-// Layers that mark a place on the x or y axis with a rule and a word after (or before) it.
+// Layers that mark a place on the x or y axis with a rule and a word: after (or before) it, at its left (or right) end.
 base::Json rule_layers(char axis, std::int64_t at, const std::string& word, bool after);
 
 // Layers that mark the trained length with a rule and a word; none if it is unknown or far outside `lengths`.

@@ -27,9 +27,11 @@ std::string many(std::int64_t tokens) {
   return tokens >= 1'000'000 ? fmt::format("{:.2f} million", n / 1e6) : fmt::format("{:.0f} thousand", n / 1e3);
 }
 
-// As people call it: what the search chose by its short name.
-std::string called(const TuneFile& tune, const Table& table) {
-  return &table == &tune.tuned_table() ? tune.label : table.method;
+// What a picture calls a table: what the search chose by its short name, published methods by theirs, the others not at
+// all.
+std::optional<std::string> name_of(const TuneFile& tune, const Table& table) {
+  if (&table == &tune.tuned_table()) return tune.label;
+  return table.fixed ? std::optional(table.method) : std::nullopt;
 }
 
 std::string weights(const TuneFile& tune) {
@@ -57,9 +59,12 @@ std::string kind_of(const TuneFile& tune, const Table& table) {
   return &table == &tune.tuned_table() ? "best of the search" : table.fixed ? "published" : "found";
 }
 
-base::Json percent_axis(const std::string& field, const std::string& title, double low, double high) {
+// What is found differs by a few percent; a method that breaks the model must not press that flat. `room` is for words.
+base::Json percent_axis(const std::string& field, const std::string& title, double low, double high, int room) {
+  constexpr double kFew = 10;
   base::Json axis{{"field", field}, {"type", "quantitative"}, {"title", title}};
-  axis.update(percent_scale(low, high));
+  axis.update(percent_scale(low, high, kFew));
+  axis["scale"]["padding"] = room;
   return axis;
 }
 
@@ -103,7 +108,7 @@ Figure search_figure(const TuneFile& tune, const std::string& name) {
   Parts parts = kind_marks();
   parts.emplace_back("x", base::Json::parse(R"({"field": "tokens", "type": "quantitative", "title": "tokens read",
       "scale": {"nice": false, "padding": 12}, "axis": {"grid": false, "format": "~s", "tickCount": 6}})"));
-  parts.emplace_back("y", percent_axis("percent", "loss, % against " + fixed.method, best, worst));
+  parts.emplace_back("y", percent_axis("percent", "loss, % against " + fixed.method, best, worst, 12));
   figure.spec = make_spec(R"({
     "width": "container", "height": 260,
     "layer": [
@@ -113,7 +118,7 @@ Figure search_figure(const TuneFile& tune, const std::string& name) {
        "encoding": {"x": "@x", "y": "@y", "color": "@colour", "shape": "@shape", "size": "@size"}}
     ]})",
                           figure.conclusion, figure.data, parts);
-  for (const base::Json& layer : rule_layers('y', 0, fixed.method, true)) figure.spec["layer"].push_back(layer);
+  for (const base::Json& layer : rule_layers('y', 0, fixed.method, false)) figure.spec["layer"].push_back(layer);
   return figure;
 }
 
@@ -128,18 +133,20 @@ std::string trade_off(const TuneFile& tune) {
   const Table& near = lowest(&Table::within, &Table::beyond);
   const Table& tuned = tune.tuned_table();
   const std::string trained = format_context(tune.context_trained);
+  const auto in_brackets = [&](const Table& table) {
+    const std::optional<std::string> name = name_of(tune, table);
+    return name ? fmt::format(" ({})", *name) : "";
+  };
   if (&far == &near) {
-    return fmt::format("There is no trade-off: {} is the lowest of all, within {} tokens and beyond.",
-                       called(tune, far), trained);
+    return fmt::format("There is no trade-off: one table{} is the lowest of all, within {} tokens and beyond.",
+                       in_brackets(far), trained);
   }
   std::string out = fmt::format(
-      "There is a trade-off: {}, the lowest beyond {} tokens, is {:.1f} % higher within them than {}, the lowest "
-      "there, "
-      "which is {:.1f} % higher beyond.",
-      called(tune, far), trained, percent(far.within, near.within), called(tune, near),
-      percent(near.beyond, far.beyond));
+      "There is a trade-off: the table that is lowest beyond {} tokens{} is {:.1f} % higher within them than the one "
+      "that is lowest there{}, which is {:.1f} % higher beyond.",
+      trained, in_brackets(far), percent(far.within, near.within), in_brackets(near), percent(near.beyond, far.beyond));
   if (&tuned != &far && &tuned != &near) {
-    out += fmt::format(" {}, which the search chose, is {:.1f} % and {:.1f} % above the lowest within and beyond.",
+    out += fmt::format(" {}, which the search chose, is {:.1f} % above the lowest within and {:.1f} % beyond.",
                        tune.label, percent(tuned.within, near.within), percent(tuned.beyond, far.beyond));
   }
   return out;
@@ -158,9 +165,9 @@ Figure front_figure(const TuneFile& tune, const std::string& name) {
       low[side] = std::min(low[side], at[side]);
       high[side] = std::max(high[side], at[side]);
     }
-    const bool named = table.fixed || &table == &tune.tuned_table();
+    const std::optional<std::string> named = name_of(tune, table);
     figure.data.rows.push_back({table.method, kind_of(tune, table), at[0], at[1], std::int64_t{table.front ? 1 : 0},
-                                named ? Cell(called(tune, table)) : Cell()});
+                                named ? Cell(*named) : Cell()});
     figure.table.rows.push_back(
         {table.method, fmt::format("{:+.2f}", at[0]), fmt::format("{:+.2f}", at[1]), table.front ? "yes" : ""});
   }
@@ -170,8 +177,8 @@ Figure front_figure(const TuneFile& tune, const std::string& name) {
       "no other beats on one side without losing on the other. Beyond includes half of -ln p of right answers.",
       fixed.method);
   Parts parts = kind_marks();
-  parts.emplace_back("x", percent_axis("within", fmt::format("loss within {}, %", trained), low[0], high[0]));
-  parts.emplace_back("y", percent_axis("beyond", fmt::format("loss beyond {}, %", trained), low[1], high[1]));
+  parts.emplace_back("x", percent_axis("within", fmt::format("loss within {}, %", trained), low[0], high[0], 40));
+  parts.emplace_back("y", percent_axis("beyond", fmt::format("loss beyond {}, %", trained), low[1], high[1], 24));
   figure.spec = make_spec(R"~({
     "width": "container", "height": 300,
     "layer": [
@@ -180,8 +187,11 @@ Figure front_figure(const TuneFile& tune, const std::string& name) {
        "encoding": {"x": "@x", "y": "@y"}},
       {"mark": {"type": "point", "filled": true, "opacity": 0.85, "tooltip": {"content": "data"}},
        "encoding": {"x": "@x", "y": "@y", "color": "@colour", "shape": "@shape", "size": "@size"}},
-      {"transform": [{"filter": "isValid(datum.name)"}],
-       "mark": {"type": "text", "align": "left", "dx": 9, "dy": -7, "color": "#808080"},
+      {"transform": [{"filter": "isValid(datum.name) && datum.kind === 'published'"}],
+       "mark": {"type": "text", "dy": -12, "color": "#808080"},
+       "encoding": {"x": "@x", "y": "@y", "text": {"field": "name", "type": "nominal"}}},
+      {"transform": [{"filter": "datum.kind === 'best of the search'"}],
+       "mark": {"type": "text", "dy": 16, "color": "#D55E00", "fontWeight": "bold"},
        "encoding": {"x": "@x", "y": "@y", "text": {"field": "name", "type": "nominal"}}}
     ]})~",
                           figure.conclusion, figure.data, parts);
