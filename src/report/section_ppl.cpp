@@ -23,11 +23,13 @@ struct Kind {
 const Kind kPpl{"ppl", "Perplexity by length", "tokens of text"};
 const Kind kGap{"gap", "Perplexity by distance, without long texts", "added distance, tokens", true};
 
+// Of plans: nobody needs the file as it is where it is broken, and mrrope tune reads it only as far as it was trained.
 std::int64_t judged_length(const std::vector<eval::PplRow>& rows) {
   std::vector<std::int64_t> measured;
-  measured.reserve(rows.size());
-  for (const eval::PplRow& row : rows) measured.push_back(row.length);
-  return common_length(measured);
+  for (const eval::PplRow& row : rows) {
+    if (row.method != "none") measured.push_back(row.length);
+  }
+  return measured.empty() ? rows.back().length : common_length(measured);
 }
 
 std::vector<std::int64_t> lengths_of(const std::vector<eval::PplRow>& rows) {

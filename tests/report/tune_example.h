@@ -74,7 +74,8 @@ inline void tune_run(const std::string& folder, const base::Json& tune) {
         r.factor = plan.factor;
         r.document = r.document_hash = fmt::format("text {}", text);
         r.key = eval::content_hash(r.document + name);
-        r.reading()->points = {{512, 511, 511 * 1.5}, {2048, 2047, 2047 * (name == "none" ? 4.0 : 1.6)}};
+        r.reading()->points = {{512, 511, 511 * 1.5}};
+        if (name != "none") r.reading()->points.push_back({2048, 2047, 2047 * (name == "mrrope-pro" ? 1.7 : 1.6)});
         r.reading()->inv_freq = plan.groups[0].inv_freq;
         r.reading()->attention_scale = plan.groups[0].attention_scale;
         if (!run->append(r)) std::abort();

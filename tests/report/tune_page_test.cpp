@@ -171,6 +171,15 @@ TEST_F(TunePages, PlansShowWhatWasFoundBesideTheOthers) {
   EXPECT_NE(report->html.find("Plans, below, shows what tuned-0a53 does pair by pair"), std::string::npos);
 }
 
+// All have 512 tokens, the file as it is has no more: the page said which is lowest at 512.
+TEST_F(TunePages, PlansAreJudgedWhereTheyExtend) {
+  const Result<Report> report = page_of(tune_example());
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_EQ(
+      report->verdict.at(1),
+      "tuned-0a53 x4 has the lowest perplexity at 2k: 4.953. Every other plan is higher, beyond the 95 % interval.");
+}
+
 TEST_F(TunePages, AFileAboutAnotherModelIsRefused) {
   Json json = tune_example();
   json["model_hash"] = eval::content_hash("another");
