@@ -89,17 +89,15 @@ Figure search_figure(const TuneFile& tune, const std::string& name) {
   const std::string all = tune.evaluations > static_cast<std::int64_t>(tune.search.size())
                               ? fmt::format(" ({} of them on everything)", tune.search.size())
                               : "";
+  const std::string best_method = fixed.method + ", the best published method on the tuning texts";
   figure.conclusion =
       tune.tuned == tune.best_fixed
-          ? fmt::format(
-                "After {} tables{} the search had found none below {}, the best published method on the tuning "
-                "texts.",
-                tune.evaluations, all, fixed.method)
-          : fmt::format(
-                "After {} tables{} the search was {:.1f} % below {}, the best published method on the tuning "
-                "texts; the last improvement came after {} of {} tokens.",
-                tune.evaluations, all, -percent(tuned.objective, fixed.objective), fixed.method, many(tuned.tokens),
-                many(tune.tokens));
+          ? fmt::format("After {} tables{} the search had found none below {}.", tune.evaluations, all, best_method)
+          : fmt::format("After {} tables{} the search was {:.1f} % below {}; {}.", tune.evaluations, all,
+                        -percent(tuned.objective, fixed.objective), best_method,
+                        &tuned == &tune.search.back() ? "the last table was the best, and more minutes may find more"
+                                                      : fmt::format("the last improvement came after {} of {} tokens",
+                                                                    many(tuned.tokens), many(tune.tokens)));
   figure.reading = fmt::format(
       "Loss of every table that was measured on all tuning texts and prompts, in percent of perplexity (-1 %: 0.01 "
       "nats per token less); {}, and beyond includes half of -ln p of right answers. The line is the best so far. On "

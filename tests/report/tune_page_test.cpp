@@ -111,6 +111,17 @@ TEST_F(TunePages, TheSearchSaysHowFarItCame) {
       << find(*report, "tune-search")->caption;
 }
 
+TEST_F(TunePages, ASearchThatStillFallsSaysSo) {
+  Json json = tune_example();
+  json["search"].erase(5);
+  const Result<Report> report = page_of(json);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_NE(
+      find(*report, "tune-search")->caption.find("; the last table was the best, and more minutes may find more."),
+      std::string::npos)
+      << find(*report, "tune-search")->caption;
+}
+
 TEST_F(TunePages, TheFrontSaysWhatEachSideCosts) {
   const Result<Report> report = page_of(tune_example());
   ASSERT_TRUE(report) << to_string(report.error());
