@@ -7,11 +7,12 @@
     plan.inv_freq, plan.attention_scale                  # what any engine needs
     mrrope.extend("Llama-3-8B", "32k")                   # into the file, for as many engines as one file can serve
     with mrrope.patch(model, plan): model.generate(...)  # a transformers model, while it runs
+    mrrope.tune(model, tokenizer, "32k").plan            # the plan that measures best on it
 
 Everything from outside that is wrong raises mrrope.Error. docs/python.md is the guide; help() of each name the manual.
 """
 
-from . import analysis
+from . import analysis, tuning
 from ._core import (
     Band,
     BoundZeros,
@@ -42,6 +43,7 @@ from .errors import Error
 from .files import diff, doctor, effective, extend, hf_overrides, inspect, undo
 from .patching import Patch, patch
 from .planning import plan, spec
+from .tuning import Tuned, tune
 
 __all__ = [
     "Band",
@@ -67,6 +69,7 @@ __all__ = [
     "Service",
     "Spec",
     "SpecGroup",
+    "Tuned",
     "__version__",
     "analysis",
     "diff",
@@ -80,5 +83,7 @@ __all__ = [
     "patch",
     "plan",
     "spec",
+    "tune",
+    "tuning",
     "undo",
 ]

@@ -16,4 +16,6 @@ NB_MODULE(_core, m) {
   mrrope::python::bind_plan(m);
   mrrope::python::bind_engines(m);
   mrrope::python::bind_files(m);
+  mrrope::python::bind_tasks(m);
+  mrrope::python::bind_tune(m);
 }

@@ -46,5 +46,7 @@ void bind_analysis(nanobind::module_& m);
 void bind_plan(nanobind::module_& m);
 void bind_engines(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
+void bind_tasks(nanobind::module_& m);
+void bind_tune(nanobind::module_& m);
 
 }  // namespace mrrope::python

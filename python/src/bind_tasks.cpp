@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// Prompts of long-context tasks, made to the length that a tokenizer in Python counts.
+#include <fmt/format.h>
+
+#include "mrrope/tasks.h"
+#include "python/src/convert.h"
+#include "python/src/types.h"
+
+namespace mrrope::python {
+
+namespace {
+
+using namespace nb::literals;
+
+// A sample with the task that scores it.
+struct Prompt {
+  const eval::Task* task = nullptr;
+  eval::Sample sample;
+};
+
+Prompt made(std::string_view name, std::string haystack, nb::object length, std::uint64_t seed, std::int64_t index,
+            std::int64_t frame_tokens, const nb::typed<nb::callable, std::int64_t(nb::str)>& count) {
+  const eval::Task* task = eval::find_task(name);
+  if (task == nullptr) raise({ErrorCode::invalid_argument, fmt::format("there is no task \"{}\"", name), "tasks"});
+  // What the tokenizer throws goes through the generators, which hold nothing that its way up would leave behind
+  const eval::TokenCount counted = [&](std::string_view piece) -> Result<std::int64_t> {
+    return nb::cast<std::int64_t>(count(text(piece)));
+  };
+  const eval::SampleRequest request{
+      .length = tokens(length, "length"), .seed = seed, .index = index, .frame_tokens = frame_tokens};
+  return {task, value(eval::make_sample(*task, {.haystack = std::move(haystack)}, request, counted))};
+}
+
+}  // namespace
+
+void bind_tasks(nb::module_& m) {
+  nb::class_<Prompt>(m, "Sample", "A prompt of a task, with its right answers and the rule that scores one.")
+      .def_prop_ro("prompt", [](const Prompt& self) { return text(self.sample.prompt); })
+      .def_prop_ro(
+          "answer_prefix", [](const Prompt& self) { return text(self.sample.answer_prefix); },
+          "How the assistant's turn begins; without a chat template it follows the prompt.")
+      .def_prop_ro(
+          "answers", [](const Prompt& self) { return texts(self.sample.answers); },
+          nb::sig("def answers(self) -> list[str]"), "Right ones as they follow the prefix, their space included.")
+      .def_prop_ro(
+          "stops_at_newline", [](const Prompt& self) { return self.task->stops_at_newline; },
+          "An answer ends with its first line that is not empty.")
+      .def(
+          "score",
+          [](const Prompt& self, std::string_view answer) {
+            return eval::score_answer(*self.task, self.sample, answer);
+          },
+          "answer"_a, "By the task's own rule, 0 to 1.")
+      .def("__repr__", [](const Prompt& self) {
+        return fmt::format("<{}, {} tokens>", self.sample.task, self.sample.prompt_tokens);
+      });
+
+  m.def("make_sample", &made, "task"_a, "haystack"_a, "length"_a, "seed"_a, "index"_a, "frame_tokens"_a, "count"_a,
+        "A prompt that fits `length` tokens with its frame and its answer. `count` says how many tokens a text has.");
+  m.def(
+      "built_in_story", [](std::size_t bytes) { return text(eval::built_in_story(bytes)); }, "bytes"_a,
+      "Prose of built-in words, for those who bring none.");
+}
+
+}  // namespace mrrope::python
