@@ -17,14 +17,14 @@ import zipfile
 import pytest
 
 import mrrope
-from mrrope import _core, analysis
+from mrrope import _core, analysis, tuning
 
 FOLDER = pathlib.Path(mrrope.__file__).parent
 SPEC = mrrope.Spec(dim=128, base=10000, context=4096)
 
 
 def public_objects():
-    for module in (mrrope, analysis):
+    for module in (mrrope, analysis, tuning):
         for name in module.__all__:
             if name != "__version__":
                 yield f"{module.__name__}.{name}", getattr(module, name)
