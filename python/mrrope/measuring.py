@@ -122,8 +122,12 @@ class Tokens:
 
     def text_after(self, before: int, reply: list[int]) -> str:
         """What a reply adds to the text, its first space included. `before`: the last token of the prompt."""
-        shown, text = (str(self._tokenizer.decode(t, skip_special_tokens=True)) for t in ([before], [before, *reply]))
+        shown, text = (self._decoded(t) for t in ([before], [before, *reply]))
         return text[len(shown) :] if text.startswith(shown) else text
+
+    def _decoded(self, tokens: list[int]) -> str:
+        text = self._tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return str(text)
 
 
 class Prompt:

@@ -56,7 +56,7 @@ def fixture_both(tmp_path_factory):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     model = tiny_model.model(folder / "tiny.gguf")
-    ours = mrrope.tune(model, tiny_model.ByteTokenizer(), "1k", texts=TEXTS, tokens=1)
+    ours = mrrope.tune(model, tiny_model.tokenizer(), "1k", texts=TEXTS, tokens=1)
     lines = (folder / "tuned" / "search" / "records.jsonl").read_text().splitlines()
     return ours, json.loads(done.stdout), [json.loads(line) for line in lines]
 

@@ -17,8 +17,8 @@ try:
     import gguf  # noqa: F401  pylint: disable=unused-import
     import torch
     import transformers
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-    from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
+    from tokenizers import processors
+    from transformers import AutoConfig, AutoModelForCausalLM
 except ImportError as problem:
     if os.environ.get("MRROPE_REQUIRE_ENGINES") == "1":
         pytest.fail(f"this python lacks transformers or gguf ({problem}); see tools/test_wheel", pytrace=False)
@@ -105,23 +105,18 @@ def test_half_precision_is_summed_in_float32():
 TEMPLATE = "{{ bos_token }}{% for m in messages %}<|user|>{{ m.content }}<|end|>{% endfor %}<|assistant|>{% if enable_thinking is false %}<think></think>{% endif %}"
 
 
-def fast_tokenizer(bos=True, template=None):
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    inner = Tokenizer(models.BPE({letter: i for i, letter in enumerate(letters)}, []))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = decoders.ByteLevel()
-    special = ["<s>", "</s>", "<|user|>", "<|end|>", "<|assistant|>"]
-    inner.add_special_tokens(special)
-    if bos:
-        inner.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", inner.token_to_id("<s>"))])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, bos_token="<s>", eos_token="</s>", additional_special_tokens=special[2:])
+def tokenizer_of(bos=True, template=None):
+    tokenizer = tiny_model.tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|user|>", "<|end|>", "<|assistant|>"]})
+    if not bos:
+        tokenizer.backend_tokenizer.post_processor = processors.ByteLevel()
     tokenizer.chat_template = template
     return tokenizer
 
 
 @pytest.mark.parametrize("bos", [True, False])
 def test_a_text_is_read_as_text_and_begins_as_the_model_wants(bos):
-    tokenizer = fast_tokenizer(bos)
+    tokenizer = tokenizer_of(bos)
     tokens = measuring.Tokens(tokenizer)
     assert tokens.bos == ([tokenizer.bos_token_id] if bos else []) and tokens.frame_tokens == len(tokens.bos)
     assert len(tokens.of("ab<|end|>c")) == len("ab<|end|>c")  # bytes, not a marker
@@ -129,7 +124,7 @@ def test_a_text_is_read_as_text_and_begins_as_the_model_wants(bos):
 
 
 def test_a_prompt_stands_in_the_chat_template_with_one_bos_and_an_empty_thought():
-    tokenizer = fast_tokenizer(template=TEMPLATE)
+    tokenizer = tokenizer_of(template=TEMPLATE)
     prompt = measuring.Prompt(measuring.Tokens(tokenizer), "passkey", "", 900, 1, 0)
     text = tokenizer.decode(prompt.ids)
     assert prompt.ids.count(tokenizer.bos_token_id) == 1 and text.startswith("<s><|user|>")
@@ -141,14 +136,14 @@ def test_a_prompt_stands_in_the_chat_template_with_one_bos_and_an_empty_thought(
 
 def test_a_template_that_changes_the_text_is_refused():
     with pytest.raises(mrrope.Error, match="does not keep"):
-        measuring.Tokens(fast_tokenizer(template="{{ messages[0].content | upper }}"))
+        measuring.Tokens(tokenizer_of(template="{{ messages[0].content | upper }}"))
 
 
 # ---- Tuning --------------------------------------------------------------------------------------------------------
 
 
 def tune(model, **options):
-    return mrrope.tune(model, tiny_model.ByteTokenizer(), "1k", **{"tasks": ["passkey"], "tokens": 150_000, **options})
+    return mrrope.tune(model, tiny_model.tokenizer(), "1k", **{"tasks": ["passkey"], "tokens": 150_000, **options})
 
 
 @pytest.fixture(scope="module", name="tiny")
@@ -207,7 +202,7 @@ def test_a_record_of_another_model_seed_or_length_is_of_no_use(tiny, tuned, tmp_
 
         other.register_forward_hook(stop)
         with pytest.raises(KeyboardInterrupt):
-            mrrope.tune(other, tiny_model.ByteTokenizer(), change.get("context", "1k"), tasks=["passkey"], tokens=150_000, record=copy)
+            mrrope.tune(other, tiny_model.tokenizer(), change.get("context", "1k"), tasks=["passkey"], tokens=150_000, record=copy)
         assert passes
 
 
@@ -248,7 +243,7 @@ def test_a_model_is_left_as_it_was_however_it_ends_and_the_next_run_finds_the_sa
 def test_texts_come_as_texts_or_paths_and_are_never_both_tuned_on_and_judged_by(tmp_path):
     from mrrope.tuning_items import Items
 
-    tokens = measuring.Tokens(tiny_model.ByteTokenizer())
+    tokens = measuring.Tokens(tiny_model.tokenizer())
     first, second = "a" * 5000, "bé\ud800" * 2000
     (tmp_path / "second.txt").write_bytes(second.encode("utf-8", "replace") + b"\xff")
     for texts in ([first, second], [first, tmp_path / "second.txt"]):
@@ -272,15 +267,15 @@ def test_texts_come_as_texts_or_paths_and_are_never_both_tuned_on_and_judged_by(
 def test_a_wrong_word_is_an_error_that_leaves_the_model_alone(tiny, problem, said):
     options = {"context": "1k", **problem}
     with pytest.raises(mrrope.Error, match=said):
-        mrrope.tune(tiny, tiny_model.ByteTokenizer(), **options)
+        mrrope.tune(tiny, tiny_model.tokenizer(), **options)
     assert "_mrrope_patch" not in vars(tiny)
 
 
 def test_what_is_no_list_of_texts_or_no_model_is_a_type_error(tiny):
     with pytest.raises(TypeError):
-        mrrope.tune(tiny, tiny_model.ByteTokenizer(), "1k", texts="a novel")
+        mrrope.tune(tiny, tiny_model.tokenizer(), "1k", texts="a novel")
     with pytest.raises(TypeError):
-        mrrope.tune(None, tiny_model.ByteTokenizer(), "1k")
+        mrrope.tune(None, tiny_model.tokenizer(), "1k")
 
 
 def test_a_patched_model_stays_patched_and_is_refused(tiny):

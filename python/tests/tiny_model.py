@@ -6,7 +6,8 @@ they are the same numbers in both, and so is everything that is multiplied with 
 """
 import gguf
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 BOS, EOS = 256, 257
 MODULES = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj",
@@ -14,16 +15,17 @@ MODULES = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm
            "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
 
 
-class ByteTokenizer:
-    """Every byte a token, as the model's own tokenizer; what mrrope asks of one of transformers."""
-
-    bos_token_id, eos_token_id = BOS, EOS
-
-    def encode(self, text, add_special_tokens=True, split_special_tokens=False):
-        return [BOS] * add_special_tokens + list(text.encode())
-
-    def decode(self, tokens, skip_special_tokens=False):
-        return bytes(t for t in tokens if t < 256).decode("utf-8", "replace")
+def tokenizer():
+    """Every byte a token, as the model's own."""
+    printed = [*range(33, 127), *range(161, 173), *range(174, 256)]  # byte-level tokenizers write other bytes as U+0100, …
+    others = [byte for byte in range(256) if byte not in printed]
+    letters = {**{chr(byte): byte for byte in printed}, **{chr(256 + i): byte for i, byte in enumerate(others)}}
+    inner = Tokenizer(models.BPE(letters, []))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    inner.add_special_tokens(["<s>", "</s>"])
+    inner.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", BOS)])
+    return PreTrainedTokenizerFast(tokenizer_object=inner, bos_token="<s>", eos_token="</s>")
 
 
 def tensors(path):
