@@ -80,7 +80,7 @@ class Reader:
         # A sliding window has forgotten what would have to come back, and a state cannot be cut: from the start, then
         plain = all(type(layer).__name__ == "DynamicLayer" for layer in getattr(self._cache, "layers", [None]))
         if plain and common > 0:
-            self._cache.crop(common)
+            self._cache.crop(common - len(self._read))  # negative: so many are taken away
             self._read = self._read[:common]
         else:
             self._cache, self._read = None, []

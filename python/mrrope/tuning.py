@@ -60,7 +60,8 @@ class Tuned:
         return f"<{self.recommended}: {self.plan!r}>"
 
     def __str__(self) -> str:
-        lines = [f"searched  {len(self.candidates)} tables, {self.tokens} tokens", f"found     {self.tuned}"]
+        tried = sum(1 for candidate in self.candidates if candidate.losses)
+        lines = [f"searched  {tried} tables, {self.tokens} tokens", f"found     {self.tuned}"]
         for d in self.verdict:
             if d.against != self.tuned:
                 star = " *" if d.better or d.worse else ""

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "mrrope/catalogue.h"
 #include "mrrope/tune.h"
@@ -137,9 +138,12 @@ const tune::Search& measured(const Searching& self) {
 void bind_search(nb::module_& m) {
   nb::class_<tune::Ask>(m, "Ask", "What a search wants to know: a method on some items.")
       .def_ro("method", &tune::Ask::method)
-      .def_prop_ro(
-          "items", [](const tune::Ask& a) { return nb::module_::import_("builtins").attr("range")(a.from, a.to); },
-          nb::sig("def items(self) -> range"))
+      .def_prop_ro("items",
+                   [](const tune::Ask& a) {
+                     std::vector<std::size_t> items(a.to - a.from);
+                     std::iota(items.begin(), items.end(), a.from);
+                     return items;
+                   })
       .def("__repr__",
            [](const tune::Ask& a) { return fmt::format("<{} on items {} to {}>", spell(a.method), a.from, a.to - 1); });
 

@@ -75,9 +75,10 @@ def theirs(records, method, item):
 
 def test_losses_of_every_method_on_every_item_agree(both):
     ours, _, records = both
-    assert [c.name for c in ours.candidates] == FIXED
+    tried = [c for c in ours.candidates if c.losses]
+    assert [c.name for c in tried] == FIXED
     worst = [0.0, 0.0]
-    for candidate in ours.candidates:
+    for candidate in tried:
         assert len(candidate.losses) == 6
         for item, loss in enumerate(candidate.losses):
             beyond, within, answers = theirs(records, candidate.name, item)
@@ -89,7 +90,7 @@ def test_losses_of_every_method_on_every_item_agree(both):
 
 def test_that_says_something_because_methods_are_farther_apart(both):
     ours, _, _ = both
-    means = sorted(c.mean.beyond for c in ours.candidates)
+    means = sorted(c.mean.beyond for c in ours.candidates if c.losses)
     assert min(b - a for a, b in zip(means, means[1:])) > 10 * TEXT_TOLERANCE
     assert means[-1] - means[0] > 10 * ANSWER_TOLERANCE
 
