@@ -4,8 +4,8 @@
     tuned = mrrope.tune(model, tokenizer, "32k", texts=[novel, manual], record="tuned.jsonl")
     mrrope.patch(model, tuned.plan)
 
-The search and the verdict are those of mrrope/tune.h, and take losses from anybody: Search asks for those of a method on
-some items, and is told them. docs/tune.md explains objective, search and verdict.
+The search and the verdict are those of mrrope/tune.h, and take losses from anybody: Search asks for those of a method,
+and is told them. docs/tune.md explains objective, search and verdict.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 import os
 
 from . import _core
-from ._core import Ask, Axis, Candidate, Loss, Measured, Search, Space, TunedDifference, Verdict, front, verdict
+from ._core import Axis, Candidate, Loss, Measured, Search, Space, TunedDifference, Verdict, front, verdict
 from .measuring import Prompt, Reader, Tokens
 from .patching import patch
-from .tuning_items import ITEMS, TASKS, Items
+from .tuning_items import TASKS, Items
 from .tuning_record import Record
 
 TYPE_CHECKING = False
@@ -28,11 +28,10 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int, str], None]
 
-__all__ = ["Ask", "Axis", "Candidate", "Loss", "Measured", "Search", "Space", "Tuned", "TunedDifference", "Verdict"]
-__all__ += ["front", "tune", "verdict"]
+__all__ = ["Axis", "Candidate", "Loss", "Measured", "Search", "Space", "Tuned", "TunedDifference", "Verdict", "front"]
+__all__ += ["tune", "verdict"]
 
 _ANSWER_WEIGHT = 0.5  # nats of an answer's token against nats of a text's token, as src/in_process/tune.cpp
-_TABLES = 25  # that the default budget pays for: docs/tune.md compares searches up to there
 
 
 class Tuned:
@@ -90,7 +89,7 @@ def tune(
     context    the length wanted: "32k"
     texts      what the model will read: texts, or paths of files (os.PathLike); None: built-in prose
     tasks      whose prompts are tuned on; another one is asked by the verdict alone
-    tokens     for the search; None: as many as 25 tables need on everything. The verdict comes on top
+    tokens     for the search; None: as many as 30 tables need. Fewer take fewer items. The verdict comes on top
     prefer     "long", "balanced" or "short": which texts matter
     seed       of search and prompts
     record     a file of lines that keeps every measurement: the same call goes on where it was interrupted
@@ -103,18 +102,17 @@ def tune(
         spec, target = trial.plan.spec, trial.plan.context
     space = Space(spec, target)
     items = Items(Tokens(tokenizer), texts, tuple(tasks), seed, spec.context, target)
-    costs = [items.cost(item) for item in range(ITEMS)]
-    budget = _TABLES * sum(costs) if tokens is None else tokens
-    search = Search(space, item_tokens=costs, token_budget=budget, prefer=prefer, seed=seed)
-    # Judged are what was found, the published methods and none
-    total = max(budget, len(space.fixed) * sum(costs)) + (len(space.fixed) + 2) * items.held_out_cost()
+    budget = items.afford(tokens)
+    search = Search(space, items=items.count, tokens=items.cost(), token_budget=budget, prefer=prefer, seed=seed)
+    # Judged are what was found and the published methods
+    total = max(budget, len(space.fixed) * items.cost()) + (len(space.fixed) + 1) * items.held_out_cost()
     kept = Record(record)
     training = [module for module in model.modules() if module.training]
     try:
         model.eval()
         objective = _Objective(model, tokenizer, items, kept, trial.plan, progress, total)
-        while ask := search.ask():
-            search.tell([objective.loss(ask.method, item) for item in ask.items])
+        while method := search.ask():
+            search.tell([objective.loss(method, item) for item in range(items.count)])
         best, fixed = search.best, search.best_fixed
         others = [c.method for c in search.candidates if c.fixed and (c.name != best.name or c.name == fixed.name)]
         found = objective.held_out(best.method)
@@ -151,14 +149,14 @@ class _Objective:
         return Loss(beyond + _ANSWER_WEIGHT * sum(answers) / len(answers), within / (items.trained - 1))
 
     def held_out(self, method: _core.Method) -> Measured:
-        """On what the search has not seen. none is the model as it is, whose answers nobody asks for out there."""
+        """On what the search has not seen. none is the model as it is, which is read as far as it was trained."""
         items = self._items
-        texts = [self._text(method, text) for text in items.held_out]
-        prompts = [] if method.name == "none" else items.held_out_prompts()
-        answers = [self._answer(method, prompt, True) for prompt in prompts]
+        none = method.name == "none"
+        texts = [self._text(method, text[: items.trained] if none else text) for text in items.held_out]
+        answers = [self._answer(method, prompt, True) for prompt in ([] if none else items.held_out_prompts())]
         return Measured(
             str(method),
-            ppl_long=[whole / (items.read - 1) for _, whole in texts],
+            ppl_long=[] if none else [whole / (items.read - 1) for _, whole in texts],
             ppl_short=[within / (items.trained - 1) for within, _ in texts],
             answer_nll=[nll for nll, _ in answers],
             score=[score for _, score in answers],
@@ -188,7 +186,7 @@ class _Objective:
         import hashlib
 
         if self._progress is not None:
-            self._progress(self._done, self._total, f"{method}, {what} of {len(ids)} tokens")
+            self._progress(self._done, self._total, f"{method}, {what}")
         item = hashlib.sha256(f"{self._identity} {what} {ids}".encode()).hexdigest()[:32]
         values = self._record.find(str(method), item, count)
         if values is None:
@@ -197,7 +195,7 @@ class _Objective:
             else:
                 with patch(self._model, _core.make_plan(self._plan.spec, self._plan.context, method)):
                     values = work(Reader(self._model))
-            self._record.add(str(method), item, values)
+            self._record.add(str(method), item, what, values)
         self._done += len(ids)
         return values
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     Text = Union[str, os.PathLike[str]]
 
 TASKS = ("passkey", "niah_multikey_1", "number_string")
-ITEMS = 6  # a text and the prompts of one task at one length, each
+_ITEMS = 6  # a text and the prompts of one task at one length, each
+_LEAST_ITEMS = 2
+_TABLES = 30  # of a search: with a smaller budget a noisier loss of more tables is worth more
 _UNSEEN_TASK = "niah_single_2"  # that only the verdict asks
 _HELD_OUT_TEXTS = 6
 _SAMPLES, _HELD_OUT_SAMPLES = 3, 4  # prompts: of an item, and of every task and length
@@ -43,10 +45,11 @@ class Items:
         if not tasks:
             raise Error("expected at least one task", "invalid argument", "tasks")
         self._tokens, self._tasks, self._seed = tokens, tasks, seed
+        self.count, self._samples = _ITEMS, _SAMPLES
         self._made: dict[tuple[str, int, int, int], Prompt] = {}
         if isinstance(texts, (str, os.PathLike)):
             raise TypeError("expected a list of texts, found one")
-        wanted = (ITEMS + _HELD_OUT_TEXTS) * self.read
+        wanted = (_ITEMS + _HELD_OUT_TEXTS) * self.read
         if texts is None:
             texts = [_core.built_in_story(_BYTES_PER_TOKEN * wanted)]
         contents = [_content(text, 2 * _BYTES_PER_TOKEN * wanted) for text in texts]
@@ -62,20 +65,30 @@ class Items:
             if windows:
                 lists.append(windows)
         if len(lists) == 1 and len(lists[0]) > 1:  # one text: its beginning, and its end
-            first = max(1, len(lists[0]) * ITEMS // (ITEMS + _HELD_OUT_TEXTS))
+            first = max(1, len(lists[0]) * _ITEMS // (_ITEMS + _HELD_OUT_TEXTS))
             lists = [lists[0][:first], lists[0][first:]]
         half = len(lists) // 2
-        self.tuning = _in_turn(lists[:half], ITEMS)
+        self.tuning = _in_turn(lists[:half], _ITEMS)
         self.held_out = _in_turn(lists[half:], _HELD_OUT_TEXTS)
         if not self.tuning or not self.held_out:
             message = f"expected texts of at least {self.read} tokens, one to tune on and one to judge by"
             raise Error(message, "invalid argument", "texts")
 
-    def _length(self, item: int) -> int:
-        return self._lengths[item // len(self._tasks) % len(self._lengths)]
+    def afford(self, tokens: int | None) -> int:
+        """The budget of a search, and as many items and samples as it pays for."""
+        budget = _TABLES * self.cost() if tokens is None else tokens
+        while self._samples > 1 and self.cost() > budget // _TABLES:
+            self._samples -= 1
+        while self.count > _LEAST_ITEMS and self.cost() > budget // _TABLES:
+            self.count -= 1
+        return budget
 
-    def cost(self, item: int) -> int:
-        return self.read + _SAMPLES * self._length(item)
+    def _length(self, item: int) -> int:
+        return self._lengths[item % len(self._lengths)]
+
+    def cost(self) -> int:
+        """Tokens that one method takes."""
+        return sum(self.read + self._samples * self._length(item) for item in range(self.count))
 
     def held_out_cost(self) -> int:
         prompts = _HELD_OUT_SAMPLES * (len(self._tasks) + 1) * sum(self._lengths)
@@ -89,7 +102,7 @@ class Items:
 
     def prompts(self, item: int) -> list[Prompt]:
         task = self._tasks[item % len(self._tasks)]
-        return [self._prompt(task, self._length(item), self._seed + item, index) for index in range(_SAMPLES)]
+        return [self._prompt(task, self._length(item), self._seed + item, index) for index in range(self._samples)]
 
     def held_out_prompts(self) -> list[Prompt]:
         kinds = [(task, length) for task in (*self._tasks, _UNSEEN_TASK) for length in self._lengths]

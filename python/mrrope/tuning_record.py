@@ -53,7 +53,7 @@ class Record:
         values = self._known.get((method, item))
         return values if values is not None and len(values) == count else None
 
-    def add(self, method: str, item: str, values: list[float]) -> None:
+    def add(self, method: str, item: str, what: str, values: list[float]) -> None:
         import json
         import math
 
@@ -61,7 +61,7 @@ class Record:
             raise Error(f"the model's logits under {method} are not numbers", "inconsistent", "model")
         self._known[method, item] = values
         if self._file is not None:
-            line = json.dumps({"method": method, "item": item, "values": values})
+            line = json.dumps({"method": method, "item": item, "what": what, "values": values})
             self._file.write(line.encode() + b"\n")
             self._file.flush()
 

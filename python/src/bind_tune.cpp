@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <utility>
 
 #include "mrrope/catalogue.h"
 #include "mrrope/tune.h"
@@ -25,10 +25,10 @@ struct Searching {
 };
 
 tune::Prefer preference(std::string_view name) {
-  if (name == "long") return tune::Prefer::long_texts;
-  if (name == "short") return tune::Prefer::short_texts;
-  require(name == "balanced", "prefer", "expected \"long\", \"balanced\" or \"short\"");
-  return tune::Prefer::balanced;
+  for (const tune::Prefer one : {tune::Prefer::long_texts, tune::Prefer::balanced, tune::Prefer::short_texts}) {
+    if (name == tune::to_string(one)) return one;
+  }
+  raise({ErrorCode::invalid_argument, "expected \"long\", \"balanced\" or \"short\"", "prefer"});
 }
 
 tune::Metric metric(std::string_view name) {
@@ -61,10 +61,8 @@ void bind_space(nb::module_& m) {
           "fixed",
           [](const tune::Space& self) { return std::vector<Method>(self.fixed().begin(), self.fixed().end()); },
           "Methods from papers, which a search tries first and must beat.")
-      .def_prop_ro(
-          "start",
-          [](const tune::Space& self) { return std::vector<double>(self.start().begin(), self.start().end()); },
-          "The point of mrrope-pro.")
+      .def("point_of", &tune::Space::point_of, "method"_a,
+           "Where a method lies; None: it is of another law. mrrope-pro, mrrope-uni and mrrope-power have a point.")
       .def(
           "at",
           [](const tune::Space& self, const std::vector<double>& point) {
@@ -94,72 +92,57 @@ beyond the trained length, and within; 0 for every method where an item says not
   nb::class_<tune::Candidate>(m, "Candidate", "A method that a search has tried.")
       .def_ro("method", &tune::Candidate::method)
       .def_prop_ro("name", &tune::Candidate::name, "The method as it is spelt.")
-      .def_ro("point", &tune::Candidate::point, "Of the space; empty for a method from a paper.")
-      .def_ro("losses", &tune::Candidate::losses, "Of the first items.")
+      .def_ro("point", &tune::Candidate::point, "Of the space; empty: it lies outside.")
+      .def_ro("losses", &tune::Candidate::losses, "Of every item; empty: not measured.")
       .def_ro("fixed", &tune::Candidate::fixed, "Whether it is a method from a paper.")
       .def_prop_ro(
           "mean", [](const tune::Candidate& c) { return c.losses.empty() ? std::nullopt : std::optional(c.mean()); },
-          "Over the items it was measured on; None if there are none.")
+          "Over the items; None: not measured.")
       .def("__repr__",
            [](const tune::Candidate& c) { return fmt::format("<{} on {} items>", c.name(), c.losses.size()); });
 
   m.def(
       "front", [](const std::vector<tune::Candidate>& candidates) { return tune::front(candidates); }, "candidates"_a,
-      "Indices of the complete candidates that no other beats on one side without losing on the other.");
+      "Indices of the measured candidates that no other beats on one side without losing on the other.");
 }
 
-void construct(Searching* self, const tune::Space& space, std::vector<std::int64_t> item_tokens,
+void construct(Searching* self, const tune::Space& space, std::size_t items, std::int64_t method_tokens,
                std::int64_t token_budget, std::string_view prefer, std::uint64_t seed) {
-  const bool positive = std::all_of(item_tokens.begin(), item_tokens.end(), [](std::int64_t t) { return t > 0; });
-  require(item_tokens.size() >= 2 && positive, "item_tokens", "expected the cost of two items or more, all positive");
-  const std::size_t items = item_tokens.size();
-  new (self) Searching{tune::Search(space, {.item_tokens = std::move(item_tokens),
-                                            .token_budget = token_budget,
-                                            .prefer = preference(prefer),
-                                            .seed = seed}),
-                       items};
+  require(items > 0, "items", "expected at least one item");
+  require(method_tokens > 0, "tokens", "expected a positive cost");
+  const tune::SearchOptions options{.items = items,
+                                    .tokens = method_tokens,
+                                    .token_budget = token_budget,
+                                    .prefer = preference(prefer),
+                                    .seed = seed};
+  new (self) Searching{tune::Search(space, options), items};
 }
 
-void tell(Searching& self, const std::vector<tune::Loss>& losses) {
-  const std::optional<tune::Ask>& ask = self.search.ask();
-  require(ask && losses.size() == ask->to - ask->from, "losses", "expected a Loss for each item that was asked for");
-  self.search.tell(losses);
+void tell(Searching& self, std::vector<tune::Loss> losses) {
+  require(self.search.ask() && losses.size() == self.items, "losses", "expected what was asked for, a Loss per item");
+  self.search.tell(std::move(losses));
 }
 
-// best() and best_fixed() are of those that were measured on everything.
+// best() and best_fixed() are of what was measured.
 const tune::Search& measured(const Searching& self) {
-  const auto all = self.search.candidates();
-  require(std::any_of(all.begin(), all.end(),
-                      [&](const tune::Candidate& c) { return c.fixed && c.losses.size() == self.items; }),
-          "search", "no method has been measured on all items yet");
+  require(self.search.tokens() > 0, "search", "nothing has been measured yet");
   return self.search;
 }
 
 void bind_search(nb::module_& m) {
-  nb::class_<tune::Ask>(m, "Ask", "What a search wants to know: a method on some items.")
-      .def_ro("method", &tune::Ask::method)
-      .def_prop_ro("items",
-                   [](const tune::Ask& a) {
-                     std::vector<std::size_t> items(a.to - a.from);
-                     std::iota(items.begin(), items.end(), a.from);
-                     return items;
-                   })
-      .def("__repr__",
-           [](const tune::Ask& a) { return fmt::format("<{} on items {} to {}>", spell(a.method), a.from, a.to - 1); });
-
   nb::class_<Searching>(m, "Search", R"(Finds a method by asking for losses (docs/tune.md); measures nothing itself.
 
-    search = Search(Space(spec, "32k"), item_tokens=[4096] * 6, token_budget=500_000)
-    while ask := search.ask():
-        search.tell([loss_of(ask.method, item) for item in ask.items])
+    search = Search(Space(spec, "32k"), items=6, tokens=6 * 16384, token_budget=3_000_000)
+    while method := search.ask():
+        search.tell([loss_of(method, item) for item in range(6)])
     search.best, search.best_fixed
 
 The same search for the same options and answers: one that was interrupted goes on by being told again.)")
-      .def("__init__", &construct, "space"_a, nb::kw_only(), "item_tokens"_a, "token_budget"_a, "prefer"_a = "balanced",
-           "seed"_a = 1)
+      .def("__init__", &construct, "space"_a, nb::kw_only(), "items"_a, "tokens"_a, "token_budget"_a,
+           "prefer"_a = "balanced", "seed"_a = 1)
       .def(
           "ask", [](const Searching& self) { return self.search.ask(); },
-          "The same until tell() is called; None: the budget is spent, or nothing new can be tried.")
+          "A method; the same until tell() is called. None: the budget is spent, or nothing new can be tried.")
       .def("tell", &tell, "losses"_a)
       .def_prop_ro("candidates",
                    [](const Searching& self) {
@@ -170,7 +153,7 @@ The same search for the same options and answers: one that was interrupted goes 
           "tokens", [](const Searching& self) { return self.search.tokens(); }, "Told so far.")
       .def_prop_ro(
           "best", [](const Searching& self) { return measured(self).best(); },
-          "Of those with all items; a method from a paper wins a draw.")
+          "Of what was measured; a method from a paper wins a draw.")
       .def_prop_ro("best_fixed", [](const Searching& self) { return measured(self).best_fixed(); });
 }
 

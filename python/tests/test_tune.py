@@ -11,7 +11,7 @@ from mrrope import _core, tuning
 from mrrope.tuning_record import Record
 
 SPEC = mrrope.Spec(dim=64, base=10000, context=512)
-COSTS = [1000] * 6
+ITEMS, TOKENS = 6, 1000  # of one method
 
 
 def loss_of(method, item):
@@ -21,10 +21,15 @@ def loss_of(method, item):
     return tuning.Loss(beyond=1 + 0.1 * item + abs(math.log(slowest / 6)), within=0.5 + 0.01 * item)
 
 
-def searched(budget=400_000, seed=1, objective=loss_of, **options):
-    search = tuning.Search(tuning.Space(SPEC, "4k"), item_tokens=COSTS, token_budget=budget, seed=seed, **options)
-    while ask := search.ask():
-        search.tell([objective(ask.method, item) for item in ask.items])
+def new_search(**options):
+    return tuning.Search(tuning.Space(SPEC, "4k"), **{"items": ITEMS, "tokens": TOKENS, "token_budget": 60_000, **options})
+
+
+def searched(budget=60_000, objective=loss_of, **options):
+    search = new_search(token_budget=budget, **options)
+    while method := search.ask():
+        assert search.ask() == method  # until it is told
+        search.tell([objective(method, item) for item in range(ITEMS)])
     return search
 
 
@@ -48,8 +53,8 @@ def test_the_fixed_methods_come_first_and_a_draw_is_theirs():
 
 def test_the_fixed_methods_are_measured_whatever_the_budget():
     search = searched(budget=1)
-    assert [len(c.losses) for c in search.candidates if c.losses] == [6] * 5
-    assert search.tokens == 5 * sum(COSTS)
+    assert [len(c.losses) for c in search.candidates if c.losses] == [ITEMS] * 5
+    assert search.tokens == 5 * TOKENS
 
 
 def test_the_same_seed_is_the_same_search_and_a_search_goes_on_from_what_was_told():
@@ -58,10 +63,10 @@ def test_the_same_seed_is_the_same_search_and_a_search_goes_on_from_what_was_tol
     def remembered(method, item):
         return told.setdefault((str(method), item), loss_of(method, item))
 
-    first = searched(60_000, objective=remembered)
-    again = searched(60_000, objective=lambda method, item: told[str(method), item])  # KeyError if it asks for others
+    first = searched(objective=remembered)
+    again = searched(objective=lambda method, item: told[str(method), item])  # KeyError if it asks for others
     assert [c.name for c in first.candidates] == [c.name for c in again.candidates]
-    assert [c.name for c in searched(60_000, seed=2).candidates] != [c.name for c in first.candidates]
+    assert [c.name for c in searched(seed=2).candidates] != [c.name for c in first.candidates]
 
 
 def test_preference_weighs_the_two_sides():
@@ -77,9 +82,9 @@ def test_preference_weighs_the_two_sides():
 
 
 def test_the_front_holds_what_nothing_beats():
-    search = searched(60_000)
+    search = searched()
     front = tuning.front(search.candidates)
-    means = [(c.mean.beyond, c.mean.within) for c in search.candidates if len(c.losses) == 6]
+    means = [(c.mean.beyond, c.mean.within) for c in search.candidates if c.losses]
     for index in front:
         mine = search.candidates[index].mean
         assert not any(b < mine.beyond and w <= mine.within for b, w in means)
@@ -88,8 +93,8 @@ def test_the_front_holds_what_nothing_beats():
 def test_points_of_the_space_are_methods():
     space = tuning.Space(SPEC, "4k")
     assert [axis.name for axis in space.axes] == ["p", "low", "high", "attention_scale", "factor"]
-    method = space.at(space.start)
-    assert method.name == "mrrope-power"
+    method = space.at(space.point_of(mrrope.Method("mrrope-pro")))
+    assert method.name == "mrrope-power" and space.point_of(mrrope.Method("ntk")) is None
     ours, pro = mrrope.plan(SPEC, "4k", method), mrrope.plan(SPEC, "4k", "mrrope-pro")
     assert abs(ours.pair_factors / pro.pair_factors - 1).max() < 0.05  # at() rounds to what a loss can tell apart
     assert space.at([2.0] * 5) == space.at([1.0] * 5)
@@ -99,11 +104,12 @@ def test_points_of_the_space_are_methods():
     lambda: tuning.Space(SPEC, 512),
     lambda: tuning.Space(SPEC, "4k").at([0.5]),
     lambda: tuning.Space(SPEC, "4k").at([math.nan] * 5),
-    lambda: tuning.Search(tuning.Space(SPEC, "4k"), item_tokens=[5], token_budget=10),
-    lambda: tuning.Search(tuning.Space(SPEC, "4k"), item_tokens=[5, 0], token_budget=10),
-    lambda: tuning.Search(tuning.Space(SPEC, "4k"), item_tokens=COSTS, token_budget=10, prefer="wide"),
-    lambda: tuning.Search(tuning.Space(SPEC, "4k"), item_tokens=COSTS, token_budget=10).best,
-    lambda: tuning.Search(tuning.Space(SPEC, "4k"), item_tokens=COSTS, token_budget=10).tell([tuning.Loss(1, 1)]),
+    lambda: new_search(items=0),
+    lambda: new_search(tokens=0),
+    lambda: new_search(prefer="wide"),
+    lambda: new_search().best,
+    lambda: new_search().best_fixed,
+    lambda: new_search().tell([tuning.Loss(1, 1)]),
     lambda: searched(1).tell([]),
     lambda: tuning.Loss(math.inf, 0),
     lambda: tuning.verdict(measured("tuned", [1.0, 2.0]), [measured("yarn", [1.0])], "yarn"),
@@ -185,8 +191,8 @@ def test_what_a_tokenizer_raises_arrives():
 def test_a_record_remembers_and_drops_a_line_that_was_cut_off(tmp_path):
     path = tmp_path / "tuned.jsonl"
     record = Record(path)
-    record.add("yarn", "a", [1.5, 2.25])
-    record.add("mrrope-power:p=2", "a", [1 / 3, 0.1])
+    record.add("yarn", "a", "text", [1.5, 2.25])
+    record.add("mrrope-power:p=2", "a", "text", [1 / 3, 0.1])
     assert len(path.read_text().splitlines()) == 2  # on disk before close
     record.close()
     for cut in (1, 5, 30):
@@ -229,6 +235,6 @@ def test_a_record_has_one_writer(tmp_path):
 def test_numbers_that_are_none_are_not_recorded(tmp_path):
     record = Record(tmp_path / "tuned.jsonl")
     with pytest.raises(mrrope.Error, match="not numbers"):
-        record.add("yarn", "a", [math.nan])
+        record.add("yarn", "a", "text", [math.nan])
     record.close()
     assert (tmp_path / "tuned.jsonl").read_text() == ""
