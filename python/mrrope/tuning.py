@@ -60,13 +60,20 @@ class Tuned:
 
     def __str__(self) -> str:
         tried = sum(1 for candidate in self.candidates if candidate.losses)
-        lines = [f"searched  {tried} tables, {self.tokens} tokens", f"found     {self.tuned}"]
+        rows: dict[str, dict[str, str]] = {}
         for d in self.verdict:
-            if d.against != self.tuned:
-                star = " *" if d.better or d.worse else ""
-                half = (d.high - d.low) / 2
-                lines.append(f"          {d.metric:<10} against {d.against:<14} {d.difference:+.4f} ± {half:.4f}{star}")
+            if d.against != self.tuned:  # nothing but itself was found
+                star = "*" if d.better or d.worse else " "
+                cell = f"{d.difference:+.4f} ± {(d.high - d.low) / 2:.4f} {star}"
+                rows.setdefault(d.against, {})[d.metric] = cell
+        lines = [f"searched  {tried} tables, {self.tokens} tokens", f"found     {self.tuned}"]
+        if rows:
+            metrics = ("ppl_long", "ppl_short", "answer_nll", "score")
+            lines.append(f"verdict   {'against':<14}" + "".join(f"{metric:>18}  " for metric in metrics).rstrip())
+            for name, cells in rows.items():
+                lines.append(f"          {name:<14}" + "".join(f"{cells.get(m, '-'):>20}" for m in metrics).rstrip())
         return "\n".join([*lines, f"use       {self.plan.method}"])
+
 
 
 def tune(
@@ -136,7 +143,7 @@ class _Objective:
         self, model: Any, tokenizer: Any, items: Items, record: Record, plan: _core.Plan, progress: Progress | None, total: int
     ) -> None:
         self._model, self._items, self._record, self._plan = model, items, record, plan
-        self._identity = plan.to_json() + _fingerprint(model)
+        self._identity = _fingerprint(model, plan)
         ends = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
         self._ends = {*(ends if isinstance(ends, list) else [ends]), tokenizer.eos_token_id}
         self._progress, self._total, self._done = progress, total, 0
@@ -200,9 +207,9 @@ class _Objective:
         return values
 
 
-def _fingerprint(model: Any) -> str:
-    """Enough of a model to tell it from another: shapes, types, and some values of each tensor."""
-    some = []
+def _fingerprint(model: Any, plan: _core.Plan) -> str:
+    """Enough of a model to tell it from another, wherever it was loaded from: rotation, types, some values of all tensors."""
+    some = [f"{_core.version} {plan.spec.context} {plan.context} {[list(group.inv_freq) for group in plan.groups]}"]
     for name, weight in model.named_parameters():
         few = weight.detach().flatten()[:: weight.numel() // 16 + 1].tolist() if weight.device.type != "meta" else []
         some.append(f"{name} {tuple(weight.shape)} {weight.dtype} {few}")

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 """tests/models/tiny-512.gguf for transformers, and the same numbers as a GGUF of float32 for llama.cpp.
 
+    tiny_model.py MODEL.gguf FOLDER     as a folder of Hugging Face
+
 The file is Q8_0, and llama.cpp multiplies such weights with activations that it rounds to eight bits first. Made float32,
 they are the same numbers in both, and so is everything that is multiplied with them.
 """
+import sys
+
 import gguf
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
@@ -63,6 +67,11 @@ def model(path):
     return built.eval()
 
 
+def save(path, folder):
+    model(path).save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+
+
 def write_float32(path, out):
     """The same file with every tensor in float32."""
     reader = gguf.GGUFReader(path)
@@ -79,3 +88,7 @@ def write_float32(path, out):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+if __name__ == "__main__":
+    save(*sys.argv[1:])
