@@ -78,8 +78,8 @@ void print_known(const Plan& plan, const Known& known, bool chosen) {
   } else if (!chosen && plan.factor > 1) {
     print_fact("known",
                "The MrRoPE paper found it the best of the methods without training, at 4 to 16 times. On two small "
-               "models we measured it level with the best published method at 2 and 16 times and 2 % behind at 4; "
-               "tuned plans beat them all (docs/tune.md). This model was not measured.");
+               "models we measured it level with the best published method at 2 and 16 times and 2 % behind at 4. This "
+               "model was not measured; mrrope tune does, and finds its own plan (docs/tune.md).");
   }
 }
 

@@ -84,7 +84,7 @@ int run_tune(TuneCommand command, const std::vector<std::string>& words) {
   const Result<std::int64_t> target = parse_context(command.context);
   if (!target) return fail(Error{ErrorCode::invalid_argument, to_string(target.error()), "-c"});
   Result<eval::TuneOptions> options = eval::tune_defaults(*spec, *target);
-  if (!options) return fail(options.error());
+  if (!options) return fail(Error{options.error().code, options.error().message, "-c"});
   Result<tune::SpaceOptions> space = space_for(command.target, *file, *spec, *target);
   if (!space) return fail(space.error());
   options->space = *space;

@@ -74,7 +74,8 @@ struct Tuned {
   std::size_t held_out_texts = 0, held_out_prompts = 0;
 };
 
-// Domain: the context holds the longest of read_tokens and prompt_lengths.
+// Domain: the context holds the longest of read_tokens and prompt_lengths. Errors: minutes too few for a search and a
+// verdict (`option` is "minutes"), known after the first text; what the engine says.
 Result<Tuned> tune_model(const LlamaModel& model, LlamaContext& context, const RopeSpec& spec, const TuneTexts& texts,
                          const TuneOptions& options, RunFolder& search_run, RunFolder& verdict_run,
                          const Control& control = {});

@@ -26,6 +26,7 @@ constexpr std::uint64_t kHeldOutSeeds = 1'000'000;
 // Of a search: five published methods, a step along each axis, and some twenty that are chosen with care. Below that a
 // noisier loss of more tables is worth more (docs/tune.md).
 constexpr std::int64_t kTables = 30;
+constexpr std::int64_t kFewestTables = 15;  // that are worth the wait
 constexpr std::size_t kLeastItems = 2;
 constexpr std::size_t kLeastTexts = 4;  // three are needed for an interval
 
@@ -121,11 +122,25 @@ class Tuner {
       const std::size_t judged = space.fixed().size() + 1;
       while (held_out_samples_ > 1 && held_out_tokens(judged) > tokens / 2) --held_out_samples_;
       while (held_out_texts_ > kLeastTexts && held_out_tokens(judged) > tokens / 2) --held_out_texts_;
-      budget = std::max<std::int64_t>(tokens - held_out_tokens(judged), 1);
+      budget = tokens - held_out_tokens(judged);
+      afford(budget);
+      if (budget < kFewestTables * tokens_of_method()) {
+        const auto least = static_cast<double>(kFewestTables * tokens_of_method() + held_out_tokens(judged));
+        return Error{
+            ErrorCode::invalid_argument,
+            fmt::format("too few: this model reads {:.0f} tokens a second here, so that {} tables and a verdict "
+                        "take {:.2g} minutes",
+                        rate, kFewestTables, least / rate / 60),
+            "", "minutes"};
+      }
     }
+    afford(budget);
+    return budget;
+  }
+
+  void afford(std::int64_t budget) {
     while (samples_ > 1 && tokens_of_method() > budget / kTables) --samples_;
     while (items_ > kLeastItems && tokens_of_method() > budget / kTables) --items_;
-    return budget;
   }
 
   Result<tune::Loss> item(const Method& method, std::size_t item, RunFolder& run) {

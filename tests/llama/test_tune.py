@@ -115,8 +115,9 @@ def test_what_an_engine_cannot_carry_is_not_searched(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (["-c", "256"], "already reaches 512"),
+    (["-c", "256"], "-c: the model already reaches 512"),
     (["-c", "1k", "--tasks", "nothing"], "there is no task"),
+    (["-c", "2k", "--minutes", "0.01"], "--minutes: too few: this model reads"),
     (["-c", "1k", "--tasks", "qa_1"], "asks the questions of a file"),
     (["-c", "1k", "--prefer", "wide"], "--prefer"),
 ])
@@ -152,12 +153,12 @@ def test_plan_knows_the_search_that_measured_this_very_model(tuned, tmp_path):
     assert json.loads(mrrope("inspect", tmp_path / "longer.gguf", "--json").stdout)["context_extended"] == result["plan"]["context_target"]
     # Another length, another file: a search says nothing about them
     there = subprocess.run([MRROPE, "plan", MODEL, "-c", "2k"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert "This model was not measured" in " ".join(there.split()) and "mrrope tune" in there.splitlines()[-1]
+    assert "This model was not measured;" in " ".join(there.split()) and "mrrope tune" in there.splitlines()[-1]
     other = bytearray(MODEL.read_bytes())
     other[-1] ^= 1
     (tmp_path / "other.gguf").write_bytes(other)
     there = subprocess.run([MRROPE, "plan", "other.gguf", "-c", "1k"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert "This model was not measured" in " ".join(there.split())
+    assert "This model was not measured;" in " ".join(there.split())
     # A damaged one is no reason to stop
     (tmp_path / "tuned").unlink()
     (tmp_path / "tuned").mkdir()
