@@ -92,25 +92,24 @@ std::string verdict_table(const eval::Tuned& tuned, const eval::TuneOptions& opt
   return table.text();
 }
 
-// What a person who cares more for the other kind of text would get: the ends of the front, against what was found.
+// What the other preferences would take of the tables that were measured, against what was found.
 void print_front(const TuneResult& result) {
-  const eval::Tuned& tuned = result.tuned;
-  const std::vector<std::size_t> front = tune::front(tuned.candidates);
-  const auto found = std::find_if(front.begin(), front.end(),
-                                  [&](std::size_t i) { return tuned.candidates[i].name() == tuned.tuned; });
-  if (front.size() < 2 || found == front.end()) {
-    print("front     no table was better on one side and worse on the other\n");
-    return;
-  }
-  const tune::Loss here = tuned.candidates[*found].mean();
-  const auto end = [&](std::size_t i, const char* prefer) {
-    const tune::Loss there = tuned.candidates[i].mean();
-    print("          --prefer {:<6} {:+.3f} nats within {}, {:+.3f} beyond: {}\n", prefer, there.within - here.within,
-          format_context(result.options.context_trained), there.beyond - here.beyond, tuned.candidates[i].name());
+  const std::vector<tune::Candidate>& all = result.tuned.candidates;
+  const std::vector<std::size_t> front = tune::front(all);
+  const auto chosen = [&](tune::Prefer prefer) {
+    return *std::min_element(front.begin(), front.end(), [&](std::size_t a, std::size_t b) {
+      return tune::preferred(all[a].mean(), prefer) < tune::preferred(all[b].mean(), prefer);
+    });
   };
-  print("front     {} tables that none beats on both sides; from what was found to its ends:\n", front.size());
-  if (front.front() != *found) end(front.front(), "short");
-  if (front.back() != *found) end(front.back(), "long");
+  const std::size_t here = chosen(result.options.prefer);
+  print("front     {} table{} that none beats both within {} and beyond\n", front.size(), front.size() == 1 ? "" : "s",
+        format_context(result.options.context_trained));
+  for (const tune::Prefer prefer : {tune::Prefer::short_texts, tune::Prefer::balanced, tune::Prefer::long_texts}) {
+    const std::size_t there = chosen(prefer);
+    if (there == here) continue;
+    print("          --prefer {} of these: {:+.3f} nats a token within, {:+.3f} beyond\n", tune::to_string(prefer),
+          all[there].mean().within - all[here].mean().within, all[there].mean().beyond - all[here].mean().beyond);
+  }
 }
 
 }  // namespace
@@ -141,7 +140,7 @@ std::string tune_json(const TuneResult& result) {
 
 void print_tuned(const TuneResult& result, const ModelFile& file) {
   const eval::Tuned& tuned = result.tuned;
-  print("searched  {} tables, {} tokens\n", measured(tuned), format_context(tuned.tokens));
+  print("searched  {} tables, {} tokens\n", measured(tuned), tuned.tokens);
   print("found     {}\n", tuned.label == tuned.tuned ? tuned.tuned : tuned.label + ", " + tuned.tuned);
   print_front(result);
   print("verdict   on {} unseen texts and {} unseen prompts:\n\n{}", tuned.held_out_texts, tuned.held_out_prompts,
