@@ -41,7 +41,24 @@ int run_eval(char** argv) {
   return 1;
 }
 
-int run(int argc, char** argv) {
+// "mrrope help plan" and "mrrope version" are what people try first.
+std::vector<std::string> in_options(int argc, char** argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  if (argc > 1 && words[1] == "help") {
+    words.erase(words.begin() + 1);
+    words.emplace_back("--help");
+  } else if (argc == 2 && words[1] == "version") {
+    words[1] = "--version";
+  }
+  return words;
+}
+
+int run(std::vector<std::string> words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  char** argv = pointers.data();
+  const auto argc = static_cast<int>(words.size());
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "eval") return run_eval(argv + 1);
   const bool attention = std::find(argv, argv + argc, std::string_view("--attention")) != argv + argc;
@@ -81,7 +98,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   mrrope::cli::hold_standard_streams();
   try {
-    return mrrope::cli::run(argc, argv);
+    return mrrope::cli::run(mrrope::cli::in_options(argc, argv));
   } catch (const std::exception& error) {
     mrrope::cli::print_error(error.what());
     return 1;

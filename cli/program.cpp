@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,6 +69,26 @@ int unknown_command(const std::vector<std::string>& names, std::string_view word
   return 2;
 }
 
+// The first flag that the command does not have. Looked for before the words are parsed: what follows a flag with a
+// typo would be taken for something else, and the error be about that.
+std::optional<int> unknown_flag(const CLI::App& program, const CLI::App& command, std::span<char* const> words) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string_view word : words) {
+    if (word == "--") break;
+    const std::string_view flag = word.substr(0, word.find('='));
+    if (!flag.starts_with("--") || std::find(names.begin(), names.end(), flag) != names.end()) continue;
+    const std::string_view guess = base::nearest(flag, std::vector<std::string_view>(names.begin(), names.end()));
+    print_error(fmt::format("{} has no {}{}", command.get_name(), flag,
+                            guess.empty() ? "" : fmt::format("; did you mean {}?", guess)),
+                fmt::format("{} {} --help", program.get_name(), command.get_name()));
+    return 2;
+  }
+  return std::nullopt;
+}
+
 // llama.cpp has short names of several letters, which CLI11 does not know.
 std::vector<std::string> with_long_names(int argc, char** argv) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names = {{{"-ub", "--ubatch-size"},
@@ -109,6 +131,10 @@ int run_program(CLI::App& program, Action& action, int argc, char** argv) {
   const std::string_view first = argv[1];
   if (!first.starts_with('-') && std::find(names.begin(), names.end(), first) == names.end()) {
     return unknown_command(names, first);
+  }
+  if (!first.starts_with('-')) {
+    const CLI::App& command = *program.get_subcommand(std::string(first));
+    if (const std::optional<int> status = unknown_flag(program, command, {argv + 2, argv + argc})) return *status;
   }
   try {
     program.parse(with_long_names(argc, argv));

@@ -37,6 +37,20 @@ def next_of(text):
 
 
 class FixedInterface(unittest.TestCase):
+    def test_help_and_version_are_commands_too(self):
+        self.assertEqual(run("version"), run("--version"))
+        self.assertEqual(run("help"), run("--help"))
+        self.assertEqual(run("help", "plan"), run("plan", "--help"))
+
+    def test_a_flag_with_a_typo_is_told_from_the_ones_there_are(self):
+        for words, said in ((["plan", *LLAMA2, "--metod", "yarn"], "plan has no --metod; did you mean --method?"),
+                            (["plan", "--metod=yarn"], "did you mean --method?"),
+                            (["extend", "--in-plce", "x.gguf"], "did you mean --in-place?"),
+                            (["doctor", "--nothing-like-it"], "doctor has no --nothing-like-it")):
+            done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+
     def test_plan_json_has_the_promised_fields(self):
         plan = json.loads(run("plan", *LLAMA2, "--method", "mrrope-pro", "--json"))
         self.assertEqual(plan["schema"], "mrrope.plan/1")
