@@ -184,7 +184,8 @@ void Search::State::add_steps() {
 bool Search::State::add_lowest() {
   const Surrogate model = surrogate();
   const std::vector<double> center = candidates[best(measured, true)].point;
-  for (double reach = radius;; reach = std::min(kMostRadius, reach * kGrow)) {
+  double reach = radius;
+  while (true) {
     std::vector<double> point = lowest(model, center, reach, kDraws);
     for (const double closer : {0.3, 0.1}) {
       if (point.empty()) break;
@@ -193,6 +194,7 @@ bool Search::State::add_lowest() {
     }
     if (!point.empty() && add(point)) return true;
     if (reach == kMostRadius) return false;
+    reach = std::min(kMostRadius, reach * kGrow);
   }
 }
 
