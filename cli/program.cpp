@@ -72,6 +72,7 @@ int unknown_command(const std::vector<std::string>& names, std::string_view word
 // The first flag that the command does not have. Looked for before the words are parsed: what follows a flag with a
 // typo would be taken for something else, and the error be about that.
 std::optional<int> unknown_flag(const CLI::App& program, const CLI::App& command, std::span<char* const> words) {
+  if (command.get_allow_extras()) return std::nullopt;  // it says itself what this build lacks
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
