@@ -55,6 +55,7 @@ std::vector<std::string> in_options(int argc, char** argv) {
 
 int run(std::vector<std::string> words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   char** argv = pointers.data();

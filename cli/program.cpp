@@ -35,11 +35,11 @@ Error in_flags(Error error) {
 
 }  // namespace
 
-int fail(const Error& given, std::string_view hint) {
-  const Error error = in_flags(given);
-  print_error(to_string(error), hint);
-  const bool usage = error.where.starts_with('-') || error.where == "MODEL" ||
-                     (error.where.empty() && error.code == ErrorCode::invalid_argument);
+int fail(const Error& error, std::string_view hint) {
+  const Error said = in_flags(error);
+  print_error(to_string(said), hint);
+  const bool usage = said.where.starts_with('-') || said.where == "MODEL" ||
+                     (said.where.empty() && said.code == ErrorCode::invalid_argument);
   return usage ? 2 : 1;
 }
 
