@@ -16,6 +16,7 @@
 #include "cli/known.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "cli/tune_space.h"
 
 namespace mrrope::cli {
 
@@ -78,7 +79,8 @@ void print_known(const Plan& plan, const Known& known, bool chosen) {
   } else if (!chosen && plan.factor > 1) {
     print_fact("known",
                "The MrRoPE paper found it the best of the methods without training, at 4 to 16 times. On two small "
-               "models we measured it level with the best published method at 2 and 16 times and 2 % behind at 4. This "
+               "models we measured it level with the best published method at 2 and 16 times and up to 2.4 % behind at "
+               "4. This "
                "model was not measured; mrrope tune does, and finds its own plan (docs/tune.md).");
   }
 }
@@ -181,9 +183,12 @@ void print_next(const std::string& command, const std::string& better) {
   if (!better.empty()) print("{}{}\n", bold(fmt::format("{:<{}}", "better", kLabel)), better);
 }
 
-// Only llama.cpp's files can be measured from here.
-bool can_be_tuned(const Options& options, const Model& model) {
-  return !model.plan && options.model.file.ends_with(".gguf");
+// A search of what llama.cpp can be told about this model; nothing where that is nothing.
+std::string tune_command(const ModelFile& file, const std::string& path, const Plan& plan) {
+  const Result<tune::SpaceOptions> space = space_for("llama.cpp", file, plan.spec, plan.context_target);
+  if (!space) return "";
+  return fmt::format("mrrope tune {} -c {}{}", base::shell_quoted(path), format_context(plan.context_target),
+                     space->family == tune::Family::any_table ? "" : " --target llama.cpp");
 }
 
 void print_csv(const Plan& plan) {
@@ -233,16 +238,15 @@ int run_plan(const Options& options) {
     print_head(*plan, method.has_value());
     if (model->extended) print_fact("note", "mrrope extended this model before; the plan starts from what was trained");
     print_explanation(*plan);
-    const bool tunable = can_be_tuned(options, *model);
-    const Known known = tunable ? known_about(options.model.file, model->context_target) : Known{};
+    // Only llama.cpp's files can be measured from here
+    const GgufModel* gguf = model->file ? model->file->gguf() : nullptr;
+    const Known known = gguf != nullptr ? known_about(*gguf, model->context_target) : Known{};
     print_known(*plan, known, method.has_value());
     print_charts(*plan);
     print_comparison(*plan);
-    const bool untuned = tunable && plan->factor > 1 && known.folder.empty() && !method;
+    const bool untuned = gguf != nullptr && plan->factor > 1 && known.folder.empty() && !method;
     print_next(next_command(options, *model, *plan, known),
-               untuned ? fmt::format("mrrope tune {} -c {}", base::shell_quoted(options.model.file),
-                                     format_context(plan->context_target))
-                       : "");
+               untuned ? tune_command(*model->file, options.model.file, *plan) : "");
   }
   return 0;
 }

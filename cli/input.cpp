@@ -38,13 +38,14 @@ Result<void> load_file(const std::string& path, Model& model) {
     model.plan = *std::move(plan);
     return {};
   }
-  const Result<ModelFile> file = read_model(path);
+  Result<ModelFile> file = read_model(path);
   if (!file) return file.error();
   Result<RopeSpec> spec = rope_spec(*file);
   if (!spec) return at(path + ":", spec.error());
   model.spec = *std::move(spec);
   model.source = path;
   model.extended = was_extended(*file);
+  model.file = *std::move(file);
   return {};
 }
 

@@ -29,7 +29,8 @@ struct Model {
   std::int64_t context_target = 0;
   std::optional<Plan> plan;  // of a plan file
   std::string source;
-  bool extended = false;  // by mrrope, before; `spec` is what the model was trained with
+  bool extended = false;               // by mrrope, before; `spec` is what the model was trained with
+  std::optional<ModelFile> file = {};  // none: a plan, or words
 };
 
 // The length wanted: -c, else --factor, else the plan file's own.

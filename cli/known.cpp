@@ -2,6 +2,7 @@
 #include "cli/known.h"
 
 #include <filesystem>
+#include <vector>
 
 #include "cli/input.h"
 #include "report/tune_words.h"
@@ -14,19 +15,19 @@ constexpr const char* kFolder = "tuned";  // where mrrope tune writes if it is n
 
 }  // namespace
 
-Known known_about(const std::string& model, std::int64_t context) {
+Known known_about(const GgufModel& model, std::int64_t context) {
   Known out;
-  const std::filesystem::path beside = std::filesystem::path(model).parent_path() / kFolder;
-  for (const std::string& folder : {std::string(kFolder), beside.string()}) {
+  std::vector<std::string> folders = {kFolder};
+  const std::filesystem::path beside = std::filesystem::path(model.shards.front().path).parent_path() / kFolder;
+  if (beside != kFolder) folders.push_back(beside.string());
+  for (const std::string& folder : folders) {
     const Result<std::optional<report::TuneFile>> tune = report::read_tune(folder);
     if (!tune) {
       out.trouble = to_string(tune.error());
       continue;
     }
     if (!*tune || (*tune)->context != context) continue;
-    const Result<ModelFile> file = read_model(model);
-    if (!file || file->gguf() == nullptr) return out;
-    const Result<std::string> hash = model_hash(*file->gguf());
+    const Result<std::string> hash = model_hash(model);
     if (!hash || *hash != (*tune)->model_hash) continue;
     return {.folder = folder, .sentence = report::tune_sentence(**tune), .trouble = ""};
   }

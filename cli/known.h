@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "mrrope/gguf.h"
+
 namespace mrrope::cli {
 
 struct Known {
@@ -16,6 +18,6 @@ struct Known {
 
 // Looks into `tuned` here and beside the model for a search of the same content and length. A large file is told by
 // samples of its content (content_hash_of_file), so that this takes no time.
-Known known_about(const std::string& model, std::int64_t context);
+Known known_about(const GgufModel& model, std::int64_t context);
 
 }  // namespace mrrope::cli

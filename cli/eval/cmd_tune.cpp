@@ -11,8 +11,8 @@
 #include "cli/eval/tune_result.h"
 #include "cli/input.h"
 #include "cli/terminal.h"
+#include "cli/tune_space.h"
 #include "files/output_file.h"
-#include "mrrope/targets.h"
 #include "mrrope/tuning.h"
 #include "mrrope/units.h"
 
@@ -31,28 +31,6 @@ struct TuneCommand {
   std::int64_t tokens = 0;
   std::uint64_t seed = 1;
 };
-
-// What the engine can be told about this model; without one any table, which the plug-in and mrrope itself run.
-Result<tune::SpaceOptions> space_for(const std::string& engine, const ModelFile& file, const RopeSpec& spec,
-                                     std::int64_t target) {
-  if (engine.empty()) return tune::SpaceOptions{};
-  Error last;
-  for (const tune::Family family : {tune::Family::any_table, tune::Family::yarn_keys}) {
-    for (const bool any_scale : {true, false}) {
-      tune::SpaceOptions options{.family = family};
-      if (!any_scale) options.attention_scale = 1;
-      const Result<tune::Space> space = tune::Space::of(spec, target, options);
-      if (!space) return space.error();
-      const std::vector<double> somewhere(space->axes().size(), 0.4);
-      const Result<Plan> plan = make_plan(spec, target, space->at(somewhere));
-      if (!plan) return plan.error();
-      const Result<Delivery> delivery = deliver(engine, *plan, file);
-      if (delivery) return options;
-      last = delivery.error();
-    }
-  }
-  return Error{last.code, last.message, "--target"};
-}
 
 Result<std::vector<const eval::Task*>> tasks_of(const std::string& names) {
   std::vector<const eval::Task*> tasks;

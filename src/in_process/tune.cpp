@@ -111,30 +111,29 @@ class Tuner {
   // Tokens for the search, and how many items and samples they are spent on. Minutes are tokens by the time that the
   // first text took, now or in the run that is continued: the same search either way.
   Result<std::int64_t> budget_of(const tune::Space& space, RunFolder& run) {
-    std::int64_t budget = options_.token_budget;
-    if (budget == 0) {
-      const Result<Candidate> one = candidate(space.fixed().front(), spell(space.fixed().front()));
-      if (!one) return one.error();
-      const Result<Reading> first = read(*one, text_of(0), lengths_, run);
-      if (!first) return first.error();
-      const double rate = static_cast<double>(options_.read_tokens) / std::max(run.records().front().seconds, 1e-3);
-      const auto tokens = static_cast<std::int64_t>(std::min(rate * 60 * options_.minutes, 1e15));
-      const std::size_t judged = space.fixed().size() + 1;
-      while (held_out_samples_ > 1 && held_out_tokens(judged) > tokens / 2) --held_out_samples_;
-      while (held_out_texts_ > kLeastTexts && held_out_tokens(judged) > tokens / 2) --held_out_texts_;
-      budget = tokens - held_out_tokens(judged);
-      afford(budget);
-      if (budget < kFewestTables * tokens_of_method()) {
-        const auto least = static_cast<double>(kFewestTables * tokens_of_method() + held_out_tokens(judged));
-        return Error{
-            ErrorCode::invalid_argument,
-            fmt::format("too few: this model reads {:.0f} tokens a second here, so that {} tables and a verdict "
-                        "take {:.2g} minutes",
-                        rate, kFewestTables, least / rate / 60),
-            "", "minutes"};
-      }
+    if (options_.token_budget > 0) {
+      afford(options_.token_budget);
+      return options_.token_budget;
     }
+    const Result<Candidate> one = candidate(space.fixed().front(), spell(space.fixed().front()));
+    if (!one) return one.error();
+    const Result<Reading> first = read(*one, text_of(0), lengths_, run);
+    if (!first) return first.error();
+    const double rate = static_cast<double>(options_.read_tokens) / std::max(run.records().front().seconds, 1e-3);
+    const auto tokens = static_cast<std::int64_t>(std::min(rate * 60 * options_.minutes, 1e15));
+    const std::size_t judged = space.fixed().size() + 1;
+    while (held_out_samples_ > 1 && held_out_tokens(judged) > tokens / 2) --held_out_samples_;
+    while (held_out_texts_ > kLeastTexts && held_out_tokens(judged) > tokens / 2) --held_out_texts_;
+    const std::int64_t budget = tokens - held_out_tokens(judged);
     afford(budget);
+    if (budget < kFewestTables * tokens_of_method()) {
+      const auto least = static_cast<double>(kFewestTables * tokens_of_method() + held_out_tokens(judged));
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("too few: this model reads {:.0f} tokens a second here, so that {} tables and a verdict "
+                               "take {:.2g} minutes",
+                               rate, kFewestTables, least / rate / 60),
+                   "", "minutes"};
+    }
     return budget;
   }
 

@@ -165,3 +165,20 @@ def test_plan_knows_the_search_that_measured_this_very_model(tuned, tmp_path):
     (tmp_path / "tuned" / "tune.json").write_text('{"schema": "mrrope.tune/1"}')
     there = subprocess.run([MRROPE, "plan", MODEL, "-c", "1k"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert "tune.json" in there
+
+
+@pytest.mark.parametrize("architecture, offered", [("llama", ""), ("qwen2", " --target llama.cpp"), ("gemma3", None), ("deepseek2", None)])
+def test_plan_offers_a_search_only_of_what_llama_cpp_takes(tmp_path, architecture, offered):
+    model = harness.tiny_models()[architecture]
+    last = mrrope("plan", model, "-c", "8k").stdout.splitlines()[-1]
+    if offered is None:  # tune would refuse
+        assert last.startswith("next ")
+        assert "--target" in tune_of(model, tmp_path, "-c", "8k", "--target", "llama.cpp").stderr
+    else:
+        assert last == f"better    mrrope tune {model} -c 8k{offered}"
+        # Refused for its minutes, after a first text, and for nothing else
+        assert "--minutes: too few" in tune_of(model, tmp_path, "-c", "8k", *offered.split(), "--minutes", "0.01").stderr
+
+
+def tune_of(model, folder, *arguments):
+    return subprocess.run([MRROPE, "tune", model, "-o", folder / "t", *arguments], capture_output=True, text=True, check=False)
