@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/extend.h"
 #include "cli/input.h"
+#include "cli/next.h"
 #include "cli/terminal.h"
 
 namespace mrrope::cli {
@@ -40,8 +41,8 @@ Result<Plan> plan_of_file(const std::string& given) {
   return plan;
 }
 
-Result<Plan> plan_of(const Options& options, const RopeSpec& spec) {
-  if (!options.plan.empty()) return plan_of_file(options.plan);
+// Chosen by --method, or recommended.
+Result<Plan> wanted_plan(const Options& options, const ModelFile& file, const RopeSpec& spec) {
   Model model{.spec = spec, .context_target = 0, .plan = std::nullopt, .source = options.model.file};
   const Result<std::int64_t> target = target_of(options.model, model);
   if (!target) return target.error();
@@ -51,10 +52,21 @@ Result<Plan> plan_of(const Options& options, const RopeSpec& spec) {
     if (!parsed) return Error{parsed.error().code, to_string(parsed.error()), "--method"};
     method = *parsed;
   }
-  Result<Plan> plan = method ? make_plan(spec, *target, *method) : recommend(spec, *target);
+  Result<Plan> plan = method ? make_plan(spec, *target, *method) : recommend(file, *target);
   if (!plan) return Error{plan.error().code, to_string(plan.error()), method ? "--method" : "-c"};
   plan->source = options.model.file;
   return plan;
+}
+
+// What will be written: a plan of the user's, or the nearest to the recommended one that the engine runs. What it
+// cannot run at all is for extend_model() to say.
+Result<Choice> choice_of(const Options& options, const ModelFile& file, const RopeSpec& spec) {
+  Result<Plan> plan = options.plan.empty() ? wanted_plan(options, file, spec) : plan_of_file(options.plan);
+  if (!plan) return plan.error();
+  Choice as_it_is{.plan = *plan, .wanted = *plan, .words = {}, .why = {}};
+  if (!options.plan.empty() || !options.method.empty() || was_extended(file)) return as_it_is;
+  Result<Choice> choice = choose(file, *plan, options.extend.engine, {.relabel = options.extend.relabel});
+  return choice ? *std::move(choice) : as_it_is;
 }
 
 // A line that rewrites itself on a terminal, nothing anywhere else.
@@ -93,10 +105,20 @@ Error in_words(Error error, const Options& options, bool gguf) {
 }
 
 // What to type instead; the library knows no flags.
-std::string hint_for(const Error& error, const Options& options, const ModelFile& model) {
+std::string hint_for(const Error& error, const Options& options, const ModelFile& model,
+                     const std::optional<Plan>& plan) {
   const bool gguf = model.gguf() != nullptr;
   if (!options.undo && was_extended(model)) {
     return fmt::format("mrrope extend {} --undo{}", base::shell_quoted(options.model.file), gguf ? " -o FILE" : "");
+  }
+  if (plan && error.code == ErrorCode::unsupported && error.option.empty()) {
+    const Outlook outlook = outlook_of(model, *plan,
+                                       {.file = options.model.file,
+                                        .trained = options.model.trained,
+                                        .method = spell(plan->method),
+                                        .engine = options.extend.engine},
+                                       {.relabel = options.extend.relabel});
+    return outlook.steps.empty() ? "" : outlook.steps.front().command;
   }
   std::error_code status;
   if (gguf) {
@@ -125,10 +147,11 @@ int run_extend(const Options& options) {
   if (!recovered) return fail(recovered.error());
   if (*recovered) note("{}: an interrupted change was undone\n", options.model.file);
 
-  const Result<ModelFile> file = read_model(options.model.file);
+  const Result<ModelFile> file = open_model(options.model.file, options.model.trained);
   if (!file) return fail(file.error());
   ExtendOutcome outcome{.extension = {},
                         .plan = std::nullopt,
+                        .choice = {},
                         .gguf = file->gguf() != nullptr,
                         .dry_run = options.extend.dry_run,
                         .second_folder = !options.extend.output.empty()};
@@ -140,15 +163,16 @@ int run_extend(const Options& options) {
   if (!options.undo) {
     const Result<RopeSpec> spec = rope_spec(*file);
     if (!spec) return fail({spec.error().code, to_string(spec.error()), options.model.file});
-    const Result<Plan> plan = plan_of(options, *spec);
-    if (!plan) return fail(plan.error());
-    outcome.plan = *plan;
+    Result<Choice> choice = choice_of(options, *file, *spec);
+    if (!choice) return fail(choice.error());
+    outcome.choice = describe(*choice);
+    outcome.plan = std::move(choice->plan);
   }
   ExtendOptions how = options.extend;
   how.progress = progress_line();
   Result<Extension> done = options.undo ? undo_extension(*file, how) : extend_model(*file, *outcome.plan, how);
   if (!done) {
-    return fail(in_words(done.error(), options, outcome.gguf), hint_for(done.error(), options, *file));
+    return fail(in_words(done.error(), options, outcome.gguf), hint_for(done.error(), options, *file, outcome.plan));
   }
   outcome.extension = *std::move(done);
   print_extension(outcome, options.json);
@@ -175,8 +199,11 @@ void add_extend(CLI::App& program, Action& action) {
   context->type_name("N");
   auto* factor = command->add_option("--factor", options->model.factor, "the same as a multiple of the trained length");
   factor->type_name("S");
-  auto* method = command->add_option("--method", options->method, "see mrrope methods (default: the recommended one)");
+  auto* method =
+      command->add_option("--method", options->method,
+                          "see mrrope methods (default: the recommended one, or the\nnearest that the engine runs)");
   method->type_name("METHOD");
+  auto* trained = add_trained(*command, options->model.trained);
   auto* plan =
       command->add_option("--plan", options->plan,
                           "a plan file (mrrope plan --json) or the folder of\nmrrope tune, instead of these three");
@@ -202,7 +229,8 @@ void add_extend(CLI::App& program, Action& action) {
   auto* relabel =
       command->add_flag("--relabel", options->extend.relabel,
                         "allow another architecture name with the same graph\n(qwen2, qwen3; docs/gguf.md)");
-  for (CLI::Option* forward : {context, factor, method, plan, target, sidecar, relabel}) undo->excludes(forward);
+  for (CLI::Option* forward : {context, factor, method, trained, plan, target, sidecar, relabel})
+    undo->excludes(forward);
   command->add_flag("-f,--force", options->extend.overwrite,
                     "overwrite an existing output; --in-place: also a file\nwith several names, with a sidecar, or "
                     "that others\nmay have open");

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/known.h"
+#include "cli/next.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/tune_space.h"
@@ -26,6 +27,7 @@ struct Options {
   ModelOptions model;
   std::string method;
   std::string length;
+  std::string engine;
   bool json = false;
   bool csv = false;
 };
@@ -83,6 +85,12 @@ void print_known(const Plan& plan, const Known& known, bool chosen) {
                "4. This "
                "model was not measured; mrrope tune does, and finds its own plan (docs/tune.md).");
   }
+}
+
+// What the engine makes of the plan, where that is another thing.
+void print_outlook(const Outlook& outlook) {
+  if (!outlook.trouble.empty()) print_fact("engine", outlook.trouble);
+  if (outlook.choice && !outlook.choice->why.empty()) print_fact("engine", describe(*outlook.choice));
 }
 
 // "fast: pair 0 … low 20 … high 46 … slow: pair 63" under the columns of a chart.
@@ -157,18 +165,16 @@ bool same_choice(const Plan& a, const Plan& b) {
   return a.method == b.method && a.context_target == b.context_target && a.length == b.length;
 }
 
-// The command that keeps this plan, or uses it if a file holds it already; nothing for a plan that came through a pipe.
-std::string next_command(const Options& options, const Model& model, const Plan& plan, const Known& known) {
+// The command that keeps a plan which has no model file yet, or uses it if a file holds it already; nothing for a plan
+// that came through a pipe.
+std::string keep_command(const Options& options, const Model& model, const Plan& plan) {
   const std::string& file = options.model.file;
   if (file == "-") return "";
-  if (!known.folder.empty() && options.method.empty()) {
-    return fmt::format("mrrope extend {} --plan {} -o longer.gguf", base::shell_quoted(file),
-                       base::shell_quoted(known.folder));
-  }
   if (model.plan && same_choice(*model.plan, plan)) return "mrrope extend MODEL --plan " + base::shell_quoted(file);
   std::string command = "mrrope plan ";
   command += options.model.spec.empty() ? base::shell_quoted(file) : "--spec " + base::shell_quoted(options.model.spec);
   command += " -c " + format_context(plan.context_target);
+  if (!options.model.trained.empty()) command += " --trained " + base::shell_quoted(options.model.trained);
   if (!options.method.empty()) command += " --method " + base::shell_quoted(options.method);
   if (!options.length.empty()) command += " --length " + base::shell_quoted(options.length);
   // A shell empties the file it redirects to before anything is read
@@ -176,18 +182,33 @@ std::string next_command(const Options& options, const Model& model, const Plan&
   return command + " --json > " + (own_name ? fmt::format("plan-{}.json", plan.context_target) : "plan.json");
 }
 
+std::vector<Step> steps_for(const Options& options, const Model& model, const Plan& plan, const Known& known,
+                            const Outlook& outlook) {
+  if (!known.folder.empty() && options.method.empty()) {
+    return {{"next", fmt::format("mrrope extend {} --plan {} -o {}", base::shell_quoted(options.model.file),
+                                 base::shell_quoted(known.folder),
+                                 base::shell_quoted(output_name(*model.file, plan.context_target)))}};
+  }
+  if (model.file && options.length.empty()) return outlook.steps;
+  const std::string keep = keep_command(options, model, plan);
+  if (keep.empty()) return {};
+  return {{"next", keep}};
+}
+
 // Never wrapped: they are there to be copied.
-void print_next(const std::string& command, const std::string& better) {
-  if (command.empty()) return;
-  print("\n{}{}\n", bold(fmt::format("{:<{}}", "next", kLabel)), command);
+void print_steps(const std::vector<Step>& steps, const std::string& better) {
+  if (steps.empty()) return;
+  print("\n");
+  for (const Step& step : steps) print("{}{}\n", bold(fmt::format("{:<{}}", step.label, kLabel)), step.command);
   if (!better.empty()) print("{}{}\n", bold(fmt::format("{:<{}}", "better", kLabel)), better);
 }
 
 // A search of what llama.cpp can be told about this model; nothing where that is nothing.
-std::string tune_command(const ModelFile& file, const std::string& path, const Plan& plan) {
+std::string tune_command(const ModelFile& file, const ModelOptions& options, const Plan& plan) {
   const Result<tune::SpaceOptions> space = space_for("llama.cpp", file, plan.spec, plan.context_target);
   if (!space) return "";
-  return fmt::format("mrrope tune {} -c {}{}", base::shell_quoted(path), format_context(plan.context_target),
+  return fmt::format("mrrope tune {} -c {}{}{}", base::shell_quoted(options.file), format_context(plan.context_target),
+                     options.trained.empty() ? "" : " --trained " + base::shell_quoted(options.trained),
                      space->family == tune::Family::any_table ? "" : " --target llama.cpp");
 }
 
@@ -224,11 +245,31 @@ int run_plan(const Options& options) {
     length = model->plan->length;
   }
 
-  // The plan
-  Result<Plan> plan = method ? make_plan(model->spec, model->context_target, *method, length)
-                             : recommend(model->spec, model->context_target);
+  // The plan; for one engine, what that runs
+  Result<Plan> plan = method        ? make_plan(model->spec, model->context_target, *method, length)
+                      : model->file ? recommend(*model->file, model->context_target)
+                                    : recommend(model->spec, model->context_target);
   if (!plan) return fail({plan.error().code, to_string(plan.error()), method ? "--method" : "-c"});
   plan->source = model->source;
+  if (!options.engine.empty() && !model->file) {
+    return fail(
+        {ErrorCode::invalid_argument, "asks what an engine makes of a model file, and none is named", "--target"});
+  }
+  Outlook outlook;
+  if (model->file) {
+    outlook = outlook_of(*model->file, *plan,
+                         {.file = options.model.file,
+                          .trained = options.model.trained,
+                          .method = options.method,
+                          .engine = options.engine});
+  }
+  if (!options.engine.empty() && plan->factor > 1) {
+    if (!outlook.choice) {
+      return fail({ErrorCode::unsupported, outlook.trouble, "--target"},
+                  outlook.steps.empty() ? "" : outlook.steps.front().command);
+    }
+    plan = outlook.choice->plan;
+  }
 
   if (options.json) {
     print("{}", to_json(*plan));
@@ -241,12 +282,13 @@ int run_plan(const Options& options) {
     // Only llama.cpp's files can be measured from here
     const GgufModel* gguf = model->file ? model->file->gguf() : nullptr;
     const Known known = gguf != nullptr ? known_about(*gguf, model->context_target) : Known{};
+    print_outlook(outlook);
     print_known(*plan, known, method.has_value());
     print_charts(*plan);
     print_comparison(*plan);
     const bool untuned = gguf != nullptr && plan->factor > 1 && known.folder.empty() && !method;
-    print_next(next_command(options, *model, *plan, known),
-               untuned ? tune_command(*model->file, options.model.file, *plan) : "");
+    print_steps(steps_for(options, *model, *plan, known, outlook),
+                untuned ? tune_command(*model->file, options.model, *plan) : "");
   }
   return 0;
 }
@@ -258,6 +300,7 @@ void add_plan(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("plan",
                                              "how to reach a longer context: the plan, why, and the alternatives\n"
                                              "\n"
+                                             "  mrrope plan model.gguf -c 32k\n"
                                              "  mrrope plan --spec dim=128,base=10000,ctx=4096 -c 64k\n"
                                              "  mrrope plan --spec dim=128,base=5e5,ctx=8k -c 32k --json > plan.json\n"
                                              "  mrrope plan plan.json\n");
@@ -270,6 +313,10 @@ void add_plan(CLI::App& program, Action& action) {
       ->add_option("--length", options->length,
                    "for methods with a table per length: the text's length\n(default: the target)")
       ->type_name("N");
+  command
+      ->add_option("--target", options->engine,
+                   "the plan that one engine runs: llama.cpp, vllm, …\n(docs/engines.md; default: the best one)")
+      ->type_name("ENGINE");
   auto* json = command->add_flag("--json", options->json, "the plan file");
   command->add_flag("--csv", options->csv, "one line per pair")->excludes(json);
   command->callback([options, &action] { action = [options] { return run_plan(*options); }; });

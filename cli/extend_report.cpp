@@ -68,7 +68,9 @@ std::vector<std::string> service_notes(const std::vector<Service>& services) {
 
 std::vector<std::string> notes_of(const ExtendOutcome& outcome) {
   const Extension& done = outcome.extension;
-  std::vector<std::string> notes = service_notes(done.services);
+  std::vector<std::string> notes;
+  if (!outcome.choice.empty()) notes.push_back(outcome.choice);
+  for (std::string& note : service_notes(done.services)) notes.push_back(std::move(note));
   notes.insert(notes.end(), done.notes.begin(), done.notes.end());
   if (outcome.gguf || outcome.second_folder) return notes;
   notes.push_back(outcome.plan

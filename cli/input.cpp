@@ -25,10 +25,17 @@ Error at(std::string flag, Error error) {
   return error;
 }
 
+Error no_file_to_correct() {
+  return {ErrorCode::invalid_argument, "corrects what a model file says; a spec or a plan has its own length",
+          "--trained"};
+}
+
 // A plan file says what it is; anything else is a model.
-Result<void> load_file(const std::string& path, Model& model) {
+Result<void> load_file(const ModelOptions& options, Model& model) {
+  const std::string& path = options.file;
   const bool plan_file = path == "-" || is_plan_file(path);
   if (plan_file) {
+    if (!options.trained.empty()) return no_file_to_correct();
     const Result<std::string> text = read_text(path);
     if (!text) return text.error();
     Result<Plan> plan = plan_from_json(*text);
@@ -38,7 +45,7 @@ Result<void> load_file(const std::string& path, Model& model) {
     model.plan = *std::move(plan);
     return {};
   }
-  Result<ModelFile> file = read_model(path);
+  Result<ModelFile> file = open_model(path, options.trained);
   if (!file) return file.error();
   Result<RopeSpec> spec = rope_spec(*file);
   if (!spec) return at(path + ":", spec.error());
@@ -87,6 +94,26 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->excludes(file);
   command.add_option("-c,--ctx-size", options.context, "the length wanted: 32768, 32k, 1M tokens")->type_name("N");
   command.add_option("--factor", options.factor, "the same as a multiple of the trained length")->type_name("S");
+  add_trained(command, options.trained);
+}
+
+CLI::Option* add_trained(CLI::App& command, std::string& trained) {
+  return command
+      .add_option(
+          "--trained", trained,
+          "what the model was really trained for, where its file\nsays something else (Qwen 3: 32k, says 40960)")
+      ->type_name("N");
+}
+
+Result<ModelFile> open_model(const std::string& path, const std::string& trained) {
+  Result<ModelFile> file = read_model(path);
+  if (!file || trained.empty()) return file;
+  const Result<std::int64_t> tokens = parse_context(trained);
+  if (!tokens) return at("--trained", tokens.error());
+  file->context_trained = *tokens;
+  if (const Result<RopeSpec> spec = rope_spec(*file); !spec && spec.error().where == "context_trained")
+    return Error{spec.error().code, spec.error().message, "--trained"};
+  return file;
 }
 
 Result<std::string> model_hash(const GgufModel& model) {
@@ -127,12 +154,13 @@ Result<std::string> read_text(const std::string& path) {
 Result<Model> load_model(const ModelOptions& options) {
   Model model;
   if (!options.spec.empty()) {
+    if (!options.trained.empty()) return no_file_to_correct();
     Result<RopeSpec> spec = parse_spec(options.spec);
     if (!spec) return at("--spec", spec.error());
     model.spec = *std::move(spec);
     model.source = "--spec " + options.spec;
   } else if (!options.file.empty()) {
-    if (const auto ok = load_file(options.file, model); !ok) return ok.error();
+    if (const auto ok = load_file(options, model); !ok) return ok.error();
   } else {
     return Error{ErrorCode::invalid_argument,
                  "which model? Give a .gguf, a Hugging Face folder, a plan file, or --spec dim=128,base=10000,ctx=4096",

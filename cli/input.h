@@ -19,9 +19,16 @@ struct ModelOptions {
   std::string spec;     // --spec
   std::string context;  // -c
   std::string factor;   // --factor
+  std::string trained;  // --trained
 };
 
-// Adds MODEL, --spec, -c and --factor to a command.
+// Adds --trained: the length a model was trained for, where its file says something else.
+CLI::Option* add_trained(CLI::App& command, std::string& trained);
+
+// read_model(), believing --trained.
+Result<ModelFile> open_model(const std::string& path, const std::string& trained);
+
+// Adds MODEL, --spec, -c, --factor and --trained to a command.
 void add_model_options(CLI::App& command, ModelOptions& options);
 
 struct Model {

@@ -60,6 +60,7 @@ struct HfFacts {
   int attention_layers = 0;  // those that keep keys and values; fewer than layers in hybrid models
   int sliding_layers = 0;    // of these, those that look back no further than sliding_window
   std::int64_t sliding_window = 0;
+  bool only_windows_rotate = false;  // the layers that see the whole text do not rotate (Command A, Llama 4)
   int heads = 0;
   int kv_heads = 0;
   int head_dim = 0;                       // of the first group; MLA: its rotated part

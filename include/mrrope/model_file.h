@@ -25,6 +25,9 @@ struct ModelFile {
   std::string path;  // the file that was read: the first shard, the config.json
   std::variant<GgufModel, HfConfig> content;
   std::optional<HfConfig> original = {};  // of a folder that mrrope extended: the first config.json (hf_folder.h)
+  // What the model was really trained for, where the file says something else: Qwen 3 declares 40960 and means 32768.
+  // rope_spec() believes it; at least 7 tokens.
+  std::optional<std::int64_t> context_trained = {};
 
   [[nodiscard]] const GgufModel* gguf() const { return std::get_if<GgufModel>(&content); }
   [[nodiscard]] const HfConfig* hf() const { return std::get_if<HfConfig>(&content); }

@@ -207,7 +207,13 @@ HfReading read_config(const Json& root) {
     group.base = rope.base;
     group.trained = rope.trained;
     group.extended = spec.groups.empty() || !is_local(source.kind);
-    if (spec.groups.empty()) spec.context_trained = rope.context;
+    if (spec.groups.empty()) {
+      spec.context_trained = rope.context;
+      facts.only_windows_rotate =
+          !group.layers.empty() && std::all_of(group.layers.begin(), group.layers.end(), [&](int layer) {
+            return is_local(shape.kinds[static_cast<std::size_t>(layer)]);
+          });
+    }
     append(facts, std::move(rope), source.nested ? source.kind : "");
     spec.groups.push_back(std::move(group));
   }

@@ -189,12 +189,24 @@ bool was_extended(const ModelFile& model) {
   return model.original.has_value();
 }
 
-Result<RopeSpec> rope_spec(const ModelFile& model) {
+namespace {
+
+Result<RopeSpec> declared_spec(const ModelFile& model) {
   if (model.original) return model.original->rope_spec();
   if (const HfConfig* config = model.hf()) return config->rope_spec();
   Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
   if (!rope) return rope.error();
   return formats::rope_spec(*rope);
+}
+
+}  // namespace
+
+Result<RopeSpec> rope_spec(const ModelFile& model) {
+  Result<RopeSpec> spec = declared_spec(model);
+  if (!spec || !model.context_trained) return spec;
+  spec->context_trained = *model.context_trained;
+  if (const auto ok = check_spec(*spec); !ok) return ok.error();
+  return spec;
 }
 
 ModelFacts facts_of(const ModelFile& model) {

@@ -27,7 +27,10 @@ struct Attempt {
 
 // "ENGINE cannot run METHOD on MODEL: WHY. Nearest that it can: …". `scale_tolerance`: what of an attention scale is
 // not worth a word.
+//
+// without_nearest() gives the same without its second sentence.
 Error refusal(std::string_view engine, const Plan& plan, std::string_view model, std::string_view why,
               std::vector<Attempt> tried, double scale_tolerance = kExact);
+std::string without_nearest(const std::string& refusal);
 
 }  // namespace mrrope::targets

@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "mrrope/catalogue.h"
+#include "mrrope/units.h"
 #include "targets/deviation.h"
 #include "targets/extend_formats.h"
 
@@ -47,20 +48,27 @@ Result<std::optional<ModelFile>> recovered(const ModelFile& model, const ExtendO
   if (!*undone) return std::optional<ModelFile>();
   Result<ModelFile> again = read_model(model.path);
   if (!again) return again.error();
+  again->context_trained = model.context_trained;
   return std::optional<ModelFile>(*std::move(again));
 }
 
 }  // namespace
 
 Result<void> check_fit(const Plan& plan, const RopeSpec& spec) {
-  bool fits = plan.spec.groups.size() == spec.groups.size() && plan.spec.context_trained == spec.context_trained;
-  for (std::size_t g = 0; fits && g < spec.groups.size(); ++g) {
-    fits =
-        plan.spec.groups[g].rotary_dim == spec.groups[g].rotary_dim && plan.spec.groups[g].base == spec.groups[g].base;
+  const auto differs = [](std::string_view what, const auto& planned, const auto& here) {
+    return Error{ErrorCode::inconsistent,
+                 fmt::format("the plan was made for a model with {} {}; this one has {}", what, planned, here), ""};
+  };
+  if (plan.spec.groups.size() != spec.groups.size())
+    return differs("groups of layers:", plan.spec.groups.size(), spec.groups.size());
+  for (std::size_t g = 0; g < spec.groups.size(); ++g) {
+    const LayerGroup& planned = plan.spec.groups[g];
+    const LayerGroup& here = spec.groups[g];
+    if (planned.rotary_dim != here.rotary_dim) return differs("a rotary width of", planned.rotary_dim, here.rotary_dim);
+    if (planned.base != here.base) return differs("base", format_number(planned.base), format_number(here.base));
   }
-  if (!fits) {
-    return Error{ErrorCode::inconsistent, "the plan was made for a model of another base, width or length", ""};
-  }
+  if (plan.spec.context_trained != spec.context_trained)
+    return differs("a trained length of", plan.spec.context_trained, spec.context_trained);
   for (std::size_t g = 0; g < spec.groups.size(); ++g) {
     if (same_scaling(plan.spec, spec, g)) continue;
     return Error{ErrorCode::inconsistent, "the plan was made for a model that was trained with another scaling", ""};

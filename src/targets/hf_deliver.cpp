@@ -156,10 +156,12 @@ void add(std::vector<Candidate>& out, const HfEngine* engine, const Plan& plan, 
 // Best first; the table last, because it is the longest to read and the only one that always fits.
 std::vector<Candidate> candidates(const HfEngine* engine, const Plan& plan, const HfConfig& config) {
   std::vector<Candidate> out;
+  if (std::holds_alternative<None>(plan.method.law)) add(out, engine, plan, "the length", with_length(config, plan));
   if (const auto base = other_base(plan)) {
     add(out, engine, plan, fmt::format("another base ({:.6g})", *base), with_base(config, plan, *base));
   }
-  if (engine != nullptr && !(out.size() == 1 && out.front().judgement.served)) {
+  const bool served = !out.empty() && out.back().judgement.served;
+  if (engine != nullptr && !served) {
     for (auto& [what, rope] : native_types(plan)) {
       // An engine that multiplies the length by the factor would offer too much
       if ((engine->length.multiplied & kLinear) != 0 && rope["rope_type"] == "linear") continue;

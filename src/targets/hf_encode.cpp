@@ -242,6 +242,10 @@ Result<HfConfig> with_type(const HfConfig& config, const Plan& plan, const Json&
   });
 }
 
+Result<HfConfig> with_length(const HfConfig& config, const Plan& plan) {
+  return edited(config, plan, [](Writer& writer) { writer.length(); });
+}
+
 Result<HfConfig> with_base(const HfConfig& config, const Plan& plan, double base) {
   return edited(config, plan, [&](Writer& writer) {
     writer.length();

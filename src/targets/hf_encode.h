@@ -36,6 +36,9 @@ Result<HfConfig> with_table(const HfConfig& config, const Plan& plan, const Tabl
 // A native type: `rope` with rope_type and its fields, for the first group.
 Result<HfConfig> with_type(const HfConfig& config, const Plan& plan, const base::Json& rope);
 
+// A longer length and nothing else.
+Result<HfConfig> with_length(const HfConfig& config, const Plan& plan);
+
 // Another rope_theta and nothing else.
 Result<HfConfig> with_base(const HfConfig& config, const Plan& plan, double base);
 

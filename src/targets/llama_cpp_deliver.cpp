@@ -118,9 +118,12 @@ std::vector<Candidate> by_keys(const Plan& plan, const GgufModel& model, const G
   if (understood == Keys::nothing) return candidates;
   const bool scaling = understood == Keys::all || understood == Keys::no_yarn;
   if (n > 1 && last < kNoRotation) {
-    const double base = rope.base * std::pow(last, n / (n - 1));
-    add(fmt::format("another base ({:.6g})", base), [&](KeyEdits& keys) {
-      keys.scaling("none", 1);
+    // The slowest pair decides the base; a factor that the fastest has already (Gemma 3: linear 8) stays under it
+    const double first = scaling ? group.pair_factors.front() : 1;
+    const double base = rope.base * std::pow(last / first, n / (n - 1));
+    const std::string under = first == 1 ? "" : fmt::format(" over linear, factor {:.6g}", first);
+    add(fmt::format("another base ({:.6g}){}", base, under), [&](KeyEdits& keys) {
+      keys.scaling(first == 1 ? "none" : "linear", first);
       keys.base(base);
       keys.magnitude(group.attention_scale);
     });

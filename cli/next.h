@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// What to type next. Every command leads to the one after it: inspect to plan, plan to extend, extend to a server; and
+// a refusal to what works instead.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mrrope/mrrope.h"
+
+namespace mrrope::cli {
+
+// As it was typed; empty: not at all.
+struct Typed {
+  std::string file;
+  std::string trained;  // --trained
+  std::string method;   // --method
+  std::string engine;   // --target
+};
+
+struct Step {
+  std::string label;    // "next", "run"
+  std::string command;  // a line for a shell
+};
+
+// What becomes of a plan on an engine, and the commands that lead there.
+struct Outlook {
+  std::optional<Choice> choice;  // nothing: the engine runs nothing that comes near
+  std::string trouble;           // then: why
+  std::vector<Step> steps;
+};
+
+// `plan`: what is wanted, recommended or chosen by --method. The file's own engine unless one is typed.
+Outlook outlook_of(const ModelFile& model, const Plan& plan, const Typed& typed, const DeliverOptions& options = {});
+
+// Whether the plug-in would run a plan where the file cannot carry it: llama.cpp rotates this model.
+bool plug_in_helps(const ModelFile& model);
+
+// "model-32k.gguf", "Llama-3-8B-32k": what extend is offered to write, in the current folder.
+std::string output_name(const ModelFile& model, std::int64_t context);
+
+}  // namespace mrrope::cli
