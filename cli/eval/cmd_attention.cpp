@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/eval/eval.h"
 #include "cli/eval/session.h"
+#include "cli/input.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "mrrope/attention.h"
@@ -137,7 +138,7 @@ int run_attention(Options& options) {
   }
   const Result<std::vector<eval::Candidate>> candidates = candidates_of(options.eval);
   if (!candidates) return fail(candidates.error());
-  const Result<ModelFile> file = read_model(options.eval.model);
+  const Result<ModelFile> file = open_model(options.eval.model, options.eval.trained);
   if (!file) return fail(file.error());
   const Result<RopeSpec> spec = rope_spec(*file);
   if (!spec) return fail(spec.error());

@@ -163,6 +163,7 @@ void add_suite(CLI::App& program, Action& action, const std::vector<std::string>
                                              "  mrrope eval suite -m model.gguf --factor 4 --quick -o run\n");
   command->add_option("-m,--model", b.eval.model, "a .gguf; it is not changed")->required()->type_name("FILE");
   command->add_option("--factor", b.eval.factors, "how many times the trained length")->required()->type_name("S");
+  add_trained(*command, b.eval.trained);
   command->add_option("--methods", b.eval.methods, "default: none,yarn,mrrope-pro")->type_name("LIST");
   command->add_flag("--quick", suite->quick, "ten minutes (the default)");
   command->add_option("--minutes", suite->minutes, "as many samples as fit into this time (10)")

@@ -55,7 +55,7 @@ Result<void> keep(const std::string& path, const std::string& text, std::string_
 }
 
 int run_tune(TuneCommand command, const std::vector<std::string>& words) {
-  const Result<ModelFile> file = read_model(command.eval.model);
+  const Result<ModelFile> file = open_model(command.eval.model, command.eval.trained);
   if (!file) return fail(file.error());
   const Result<RopeSpec> spec = rope_spec(*file);
   if (!spec) return fail(Error{spec.error().code, to_string(spec.error()), command.eval.model});
@@ -132,6 +132,7 @@ void add_tune(CLI::App& program, Action& action, const std::vector<std::string>&
                                              "  mrrope extend model.gguf --plan tuned/plan.json -o longer.gguf\n");
   command->add_option("model", tune->eval.model, "a .gguf; it is not changed")->required()->type_name("FILE");
   command->add_option("-c,--ctx-size", tune->context, "the length wanted: 32k")->required()->type_name("N");
+  add_trained(*command, tune->eval.trained);
   command->add_option("-f,--file", tune->eval.texts, "texts to tune on and to judge by (default: built in)")
       ->type_name("TEXT");
   command->add_option("-o,--output", tune->eval.output, "a folder; run again to continue (tuned)")->type_name("FOLDER");

@@ -75,6 +75,7 @@ void add_plan_options(CLI::App& command, EvalOptions& options, bool factor_requi
   command.add_option("--factor", options.factors, "how many times the trained length: 4, or several: 2,4")
       ->required(factor_required)
       ->type_name("S");
+  add_trained(command, options.trained);
 }
 
 void add_output_options(CLI::App& command, EvalOptions& options) {
@@ -116,7 +117,7 @@ Result<std::vector<std::int64_t>> parse_lengths(const std::string& text, const s
 }
 
 Result<std::vector<eval::Candidate>> candidates_of(const EvalOptions& options) {
-  const Result<ModelFile> file = read_model(options.model);
+  const Result<ModelFile> file = open_model(options.model, options.trained);
   if (!file) return file.error();
   const Result<RopeSpec> spec = rope_spec(*file);
   if (!spec) return Error{spec.error().code, to_string(spec.error()), options.model};

@@ -23,6 +23,7 @@ struct EvalOptions {
   std::vector<std::string> texts;
   std::string methods;
   std::string factors;
+  std::string trained;  // --trained
   std::string output;
   bool json = false;
   LlamaModelOptions load;
@@ -30,10 +31,10 @@ struct EvalOptions {
   std::map<std::string, std::string> settings;  // that change a number, besides those of the context
 };
 
-// -m, -f, --methods, --factor, -o, --json and the flags of llama.cpp.
+// -m, -f, --methods, --factor, --trained, -o, --json and the flags of llama.cpp.
 void add_eval_options(CLI::App& command, EvalOptions& options);
 
-// Their parts, for commands that have others between them: --methods and --factor; -o and --json; the flags of
+// Their parts, for commands that have others between them: --methods, --factor and --trained; -o and --json; the flags of
 // llama.cpp.
 void add_plan_options(CLI::App& command, EvalOptions& options, bool factor_required);
 void add_output_options(CLI::App& command, EvalOptions& options);

@@ -24,7 +24,7 @@ std::map<std::string, std::string> settings_of(const ContextOptions& context) {
 
 Result<Session> start_session(const EvalOptions& options, const std::string& task,
                               const std::vector<std::string>& command) {
-  const Result<ModelFile> file = read_model(options.model);
+  const Result<ModelFile> file = open_model(options.model, options.trained);
   if (!file) return file.error();
   if (file->gguf() == nullptr) return Error{ErrorCode::unsupported, "llama.cpp runs GGUF files", options.model};
   const Result<std::string> hash = model_hash(*file->gguf());
@@ -32,9 +32,10 @@ Result<Session> start_session(const EvalOptions& options, const std::string& tas
   Result<LlamaModel> model = LlamaModel::load(options.model, options.load);
   if (!model) return model.error();
   std::int64_t trained = model->n_ctx_train();
-  if (const Result<RopeSpec> spec = rope_spec(*file); spec && was_extended(*file)) {
-    note("{} was extended by mrrope: none is the file as it is, with its plan\n", options.model);
-    trained = spec->context_trained;  // its own keys speak of the extended length
+  if (was_extended(*file)) note("{} was extended by mrrope: none is the file as it is, with its plan\n", options.model);
+  // Keys of an extended file speak of the extended length
+  if (const Result<RopeSpec> spec = rope_spec(*file); spec && (was_extended(*file) || file->context_trained)) {
+    trained = spec->context_trained;
   }
   eval::RunInfo info{.task = task,
                      .model = std::filesystem::path(options.model).filename().string(),

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     Side = Union[_core.Plan, _core.Effective, Source]
 
 
-def inspect(model: Source) -> _core.Model:
+def inspect(model: Source, *, trained: int | str | None = None) -> _core.Model:
     """What a model is and how it rotates. Reads headers only: milliseconds for a file of any size.
 
-    model  a .gguf (also the first of several shards), a Hugging Face folder or config.json; or a config
+    model    a .gguf (also the first of several shards), a Hugging Face folder or config.json; or a config
+    trained  what it was really trained for, where its file says something else (Qwen 3: "32k", says 40960)
     """
-    found = read(model)
+    found = read(model, trained)
     _ = found.spec  # an unreadable rotation is said here, not at the first use
     return found
 
@@ -64,13 +65,13 @@ def diff(a: Side, b: Side) -> list[_core.Difference]:
     return [_core.group_difference(one, other) for one, other in zip(left, right)]
 
 
-def _opened(model: Path, dry_run: bool) -> _core.Model:
+def _opened(model: Path, dry_run: bool, trained: int | str | None = None) -> _core.Model:
     if not is_path(model):
         raise TypeError(f"expected a path, found {type(model).__name__}")
     path = path_bytes(model)
     if not dry_run and os.path.isfile(path):
         _core.recover(path)  # a change in place that was interrupted is undone first
-    return _core.read_model(path)
+    return _core.read_model(path, trained)
 
 
 def extend(
@@ -78,6 +79,7 @@ def extend(
     context: int | str | None = None,
     method: _core.Method | str | None = None,
     *,
+    trained: int | str | None = None,
     plan: _core.Plan | None = None,
     target: str | None = None,
     output: Path | None = None,
@@ -93,8 +95,10 @@ def extend(
     original stays beside it; with `output` a second folder links to the weights instead. undo() is the way back. What
     an engine would not obey is refused before a byte is written.
 
-    context, method  as in plan()
-    plan       instead of these two; it must have been made for a model of this shape
+    context    the length wanted: 32768, "32k"
+    method     as in plan(); None: the recommended one, or the nearest that the engine runs (the first note says so)
+    trained    as in inspect()
+    plan       instead of context and method; it must have been made for a model of this shape
     target     an engine of engines(); None: llama.cpp, or as many as one config.json can serve
     output     the file or folder to write; with `sidecar` its folder
     in_place   change the .gguf itself
@@ -104,16 +108,19 @@ def extend(
     relabel    allow another architecture name with the same graph (docs/gguf.md)
     dry_run    find out everything, write nothing
     """
-    found = _opened(model, dry_run)
+    found = _opened(model, dry_run, trained)
+    why = ""
     if plan is not None:
         if context is not None or method is not None:
             raise Error("a plan has its context and its method", "invalid argument", "plan")
     elif context is None:
         raise Error("say how long a text you want, or give a plan", "invalid argument", "context")
+    elif method is None:
+        plan, why = _core.choose(found, context, target or "", relabel)
     else:
         plan = _core.make_plan(found.spec, context, method_of(method), None, shown(model))
     where = b"" if output is None else path_bytes(output)
-    return _core.extend_model(found, plan, target or "", where, in_place, sidecar, overwrite, relabel, dry_run)
+    return _core.extend_model(found, plan, target or "", where, in_place, sidecar, overwrite, relabel, dry_run, why)
 
 
 def undo(

@@ -39,12 +39,17 @@ def is_path(source: object) -> bool:
     return isinstance(source, (str, bytes, os.PathLike))
 
 
-def read(source: Source) -> _core.Model:
-    """The model of a path, a dict or a config of transformers; a model that was read is itself."""
+def read(source: Source, trained: int | str | None = None) -> _core.Model:
+    """The model of a path, a dict or a config of transformers; a model that was read is itself.
+
+    trained  corrects what the file of a path says of its trained length
+    """
+    if trained is not None and not is_path(source):
+        raise Error("corrects what a file says; give a path", "invalid argument", "trained")
     if isinstance(source, _core.Model):
         return source
     if is_path(source):
-        return _core.read_model(path_bytes(source))  # type: ignore[arg-type]
+        return _core.read_model(path_bytes(source), trained)  # type: ignore[arg-type]
     if not isinstance(source, Mapping):
         to_dict = getattr(source, "to_dict", None)
         if to_dict is None:

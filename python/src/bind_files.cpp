@@ -3,6 +3,7 @@
 // Model files: read, judged, extended. Paths come as bytes, because that is what they are.
 #include <fmt/format.h>
 
+#include "mrrope/choose.h"
 #include "mrrope/extend.h"
 #include "mrrope/findings.h"
 #include "mrrope/targets.h"
@@ -99,7 +100,14 @@ void bind_model(nb::module_& m) {
       });
 
   m.def(
-      "read_model", [](const nb::bytes& path) { return model_of(value(read_model(bytes_of(path)))); }, "path"_a);
+      "read_model",
+      [](const nb::bytes& path, nb::object trained) {
+        ModelFile file = value(read_model(bytes_of(path)));
+        if (!trained.is_none()) file.context_trained = tokens(trained, "trained");
+        return model_of(std::move(file));
+      },
+      "path"_a, "trained"_a = nb::none(),
+      nb::sig("def read_model(path: bytes, trained: int | str | None = None) -> Model"));
   m.def(
       "read_config",
       [](std::string_view json) { return model_of({.path = {}, .content = value(HfConfig::parse(json))}); }, "json"_a,
@@ -178,14 +186,28 @@ void bind_extend(nb::module_& m) {
       });
 
   m.def(
+      "choose",
+      [](const Model& model, nb::object context, std::string_view engine, bool relabel) {
+        const Plan wanted = value(recommend(model.file, tokens(context, "context")));
+        // What no engine runs is refused by extend_model(), with its reason
+        const Result<Choice> choice = choose(model.file, wanted, engine, {.relabel = relabel});
+        return choice ? nb::make_tuple(plan_value(choice->plan), text(describe(*choice)))
+                      : nb::make_tuple(plan_value(wanted), "");
+      },
+      "model"_a, "context"_a, "engine"_a, "relabel"_a,
+      nb::sig("def choose(model: Model, context: int | str, engine: str, relabel: bool) -> tuple[Plan, str]"));
+  m.def(
       "extend_model",
       [](const Model& model, const PlanValue& plan, std::string engine, const nb::bytes& output, bool in_place,
-         bool sidecar, bool overwrite, bool relabel, bool dry_run) {
+         bool sidecar, bool overwrite, bool relabel, bool dry_run, const std::string& why) {
         const ExtendOptions options =
             options_of(std::move(engine), output, in_place, sidecar, overwrite, relabel, dry_run);
-        return written([&] { return extend_model(model.file, *plan.plan, options); });
+        Extension done = written([&] { return extend_model(model.file, *plan.plan, options); });
+        if (!why.empty()) done.notes.insert(done.notes.begin(), why);
+        return done;
       },
-      "model"_a, "plan"_a, "engine"_a, "output"_a, "in_place"_a, "sidecar"_a, "overwrite"_a, "relabel"_a, "dry_run"_a);
+      "model"_a, "plan"_a, "engine"_a, "output"_a, "in_place"_a, "sidecar"_a, "overwrite"_a, "relabel"_a, "dry_run"_a,
+      "why"_a);
   m.def(
       "undo_extension",
       [](const Model& model, const nb::bytes& output, bool in_place, bool overwrite, bool dry_run) {
