@@ -189,7 +189,7 @@ class HuggingFace(InFolder):
         self.assertEqual(by_plan, by_method)
         other = self.root / "other.json"
         other.write_text(self.run_program("plan", "--spec", "dim=128,base=10000,ctx=8192", "-c", "32k", "--json"))
-        self.assertIn("another base", self.run_program("extend", self.model, "--plan", other, status=1))
+        self.assertIn("made for a model with", self.run_program("extend", self.model, "--plan", other, status=1))
 
     def test_a_plan_for_another_scaling_is_refused(self):
         # The plan of the plain model would erase the factors that this one was trained with

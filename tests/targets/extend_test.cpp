@@ -44,7 +44,7 @@ TEST_F(ExtendModel, TakesAPlanOfItsOwnModelOnly) {
   const Error wrong_base = refusal(*make_plan(other, 2048, test::method("yarn")));
   EXPECT_EQ(wrong_base.code, ErrorCode::inconsistent);
   EXPECT_EQ(wrong_base.where, "plan");
-  EXPECT_NE(wrong_base.message.find("another base"), std::string::npos);
+  EXPECT_NE(wrong_base.message.find("with base"), std::string::npos);
 
   other = spec;
   other.groups[0].trained = TrainedScaling{.method = test::method("linear"), .factor = 2, .context_original = 256};
