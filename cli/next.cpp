@@ -29,15 +29,19 @@ std::string extend_command(const ModelFile& model, const Typed& typed, const Pla
   return text + " -o " + base::shell_quoted(output_name(model, plan.context_target));
 }
 
+// llama.cpp on the file as it is, with more room than the file names.
+std::string longer_command(const ModelFile& model, const Typed& typed, const Plan& plan) {
+  return fmt::format("llama-server -m {} -c {} --override-kv {}.context_length=int:{}", base::shell_quoted(typed.file),
+                     plan.context_target, base::shell_quoted(model.gguf()->architecture()), plan.context_target);
+}
+
 // The plan as a file, and llama.cpp with the plug-in (docs/plugin.md).
 void add_plug_in(const ModelFile& model, const Typed& typed, const Plan& plan, std::vector<Step>& steps) {
   std::string file = command("plan", typed, plan.context_target);
   if (!typed.method.empty()) file += " --method " + base::shell_quoted(typed.method);
   steps.push_back({"next", file + " --json > plan.json"});
-  steps.push_back({"run", fmt::format("GGML_BACKEND_PATH=/path/to/libggml-mrrope.so MRROPE_PLAN=plan.json "
-                                      "llama-server -m {} -c {} --override-kv {}.context_length=int:{}",
-                                      base::shell_quoted(typed.file), plan.context_target,
-                                      base::shell_quoted(model.gguf()->architecture()), plan.context_target)});
+  steps.push_back({"run", "GGML_BACKEND_PATH=/path/to/libggml-mrrope.so MRROPE_PLAN=plan.json " +
+                              longer_command(model, typed, plan)});
 }
 
 }  // namespace
@@ -71,6 +75,7 @@ Outlook outlook_of(const ModelFile& model, const Plan& plan, const Typed& typed,
   if (!choice) {
     out.trouble = choice.error().message;
     if (plug_in_helps(model)) add_plug_in(model, typed, plan, out.steps);
+    else if (model.gguf() != nullptr) out.steps.push_back({"run", longer_command(model, typed, plan)});
     return out;
   }
   // What auto would take needs no name

@@ -218,6 +218,11 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
     return Error{ErrorCode::unsupported,
                  fmt::format("llama.cpp v0.5.0 does not know the architecture \"{}\"", rope.architecture), ""};
   }
+  if (architecture->factors == Factors::no_rope) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("no layer of {} rotates in llama.cpp, so no table limits its length", rope.architecture),
+                 ""};
+  }
   std::vector<Candidate> keys = by_keys(plan, model, rope, architecture->keys);
   const bool takes_factors = architecture->factors == Factors::freqs_or_lists ||
                              architecture->factors == Factors::freqs || architecture->factors == Factors::lists;
