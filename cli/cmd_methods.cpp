@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/unicode.h"
 #include "cli/commands.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -26,6 +27,7 @@ struct Options {
   bool json = false;
 };
 
+// `name`: in lower case.
 bool is_called(const MethodInfo& info, std::string_view name) {
   return info.name == name || std::find(info.aliases.begin(), info.aliases.end(), name) != info.aliases.end();
 }
@@ -106,8 +108,9 @@ int run_methods(const Options& options) {
     print("{}", base::write_json({{"schema", "mrrope.methods/1"}, {"methods", std::move(all)}}));
     return 0;
   }
+  const std::string asked = base::lower_case(options.name);
   for (const MethodInfo& info : method_catalogue()) {
-    if (!is_called(info, options.name)) continue;
+    if (!is_called(info, asked)) continue;
     if (options.json) {
       print("{}", base::write_json({{"schema", "mrrope.methods/1"}, {"methods", Json::array({to_json(info)})}}));
     } else {

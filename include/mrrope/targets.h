@@ -43,6 +43,10 @@ struct EngineInfo {
 };
 const std::vector<EngineInfo>& engine_catalogue();
 
+// By its name or title in any case ("vLLM", "lm studio"); every function below takes names as this one does. The error
+// names the engine that was probably meant, or all.
+Result<const EngineInfo*> engine_named(std::string_view name);
+
 // ---- File -> what the engine does ----------------------------------------------------------------------------------
 
 struct EffectiveGroup {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/unicode.h"
 #include "mrrope/catalogue.h"
 
 namespace mrrope::plan {
@@ -25,12 +26,14 @@ std::optional<Variant> alternative_named(std::string_view name, std::index_seque
   return found;
 }
 
-// An alias as the name it stands for; any other text unchanged.
+// A name or an alias, in any case, as the name it stands for; empty for any other text.
 std::string_view canonical(std::string_view name) {
+  const std::string asked = base::lower_case(name);
   for (const MethodInfo& info : method_catalogue()) {
-    if (std::find(info.aliases.begin(), info.aliases.end(), name) != info.aliases.end()) return info.name;
+    if (info.name == asked) return info.name;
+    if (std::find(info.aliases.begin(), info.aliases.end(), asked) != info.aliases.end()) return info.name;
   }
-  return name;
+  return {};
 }
 
 }  // namespace
@@ -50,7 +53,7 @@ Error unknown_method(std::string_view name) {
     names.insert(names.end(), info.aliases.begin(), info.aliases.end());
   }
   std::string message = "unknown method \"" + std::string(name) + "\"";
-  const std::string_view guess = base::nearest(name, names);
+  const std::string_view guess = base::nearest(base::lower_case(name), names);
   if (!guess.empty()) message += "; did you mean " + std::string(guess) + "?";
   return {ErrorCode::invalid_argument, message + " (mrrope methods lists all)", ""};
 }

@@ -11,7 +11,7 @@
 
 namespace mrrope::plan {
 
-// Exact names and aliases; nothing for any other text.
+// Names and aliases in any case, as people write them (YaRN); nothing for any other text.
 std::optional<Law> law_named(std::string_view name);
 std::optional<Modifier> modifier_named(std::string_view name);
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/unicode.h"
 #include "runs/interval.h"
 
 namespace mrrope::eval {
@@ -103,9 +104,10 @@ std::vector<double> ranks(std::span<const double> values) {
 std::string PlanName::text() const { return factor == 1 ? method : fmt::format("{} x{:g}", method, factor); }
 
 Result<PlanName> choose_baseline(std::span<const PlanName> plans, std::string_view wanted) {
+  const std::string asked = base::lower_case(wanted);
   std::string names;
   for (const PlanName& plan : plans) {
-    if (plan.method == wanted || plan.text() == wanted) return plan;
+    if (base::lower_case(plan.method) == asked || base::lower_case(plan.text()) == asked) return plan;
     names += (names.empty() ? "" : ", ") + plan.text();
   }
   if (!wanted.empty()) {

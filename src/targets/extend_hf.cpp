@@ -6,6 +6,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/unicode.h"
 #include "mrrope/hf_folder.h"
 #include "targets/extend_formats.h"
 
@@ -52,7 +53,8 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
     return Error{ErrorCode::inconsistent,
                  "this folder was extended before; take that back first (mrrope extend --undo)", folder};
   }
-  const std::string engine = options.engine.empty() ? std::string(kUniversal) : options.engine;
+  const bool universal = options.engine.empty() || base::lower_case(options.engine) == kUniversal;
+  const std::string engine = universal ? std::string(kUniversal) : options.engine;
   const Result<Delivery> delivery = deliver(engine, plan, model);
   if (!delivery) return delivery.error();
   HfConfig edited = *model.hf();
@@ -70,7 +72,7 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
   if (const auto ok = options.output.empty() ? replace_config(folder, edited) : link_folder(folder, target, edited);
       !ok)
     return ok.error();
-  const Result<double> difference = read_back(target, options.engine.empty() ? "transformers5" : options.engine, plan);
+  const Result<double> difference = read_back(target, universal ? "transformers5" : engine, plan);
   if (!difference) return difference.error();
   out.difference = *difference;
   return out;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "base/unicode.h"
 #include "targets/deviation.h"
 #include "targets/hf_deliver.h"
 #include "targets/hf_effective.h"
@@ -49,17 +50,20 @@ const std::vector<EngineInfo>& engine_catalogue() {
   return engines;
 }
 
-namespace {
-
 Result<const EngineInfo*> engine_named(std::string_view name) {
+  const std::string asked = base::lower_case(name);
   std::vector<std::string_view> names;
   for (const EngineInfo& info : engine_catalogue()) {
-    if (info.name == name) return &info;
+    if (info.name == asked || base::lower_case(info.title) == asked) return &info;
     names.push_back(info.name);
   }
-  return Error{ErrorCode::invalid_argument, fmt::format("unknown engine \"{}\" (known: {})", name, base::join(names)),
-               ""};
+  const std::string_view guess = base::nearest(asked, names);
+  const std::string rest =
+      guess.empty() ? fmt::format(" (known: {})", base::join(names)) : fmt::format("; did you mean {}?", guess);
+  return Error{ErrorCode::invalid_argument, fmt::format("unknown engine \"{}\"{}", name, rest), ""};
 }
+
+namespace {
 
 Result<void> check_format(const EngineInfo& info, const ModelFile& model) {
   if (model.gguf() != nullptr ? info.reads_gguf : info.reads_hf) return {};
@@ -136,7 +140,8 @@ Result<Effective> effective(std::string_view engine, const ModelFile& model, std
   if (!info) return info.error();
   if (const auto ok = check_format(**info, model); !ok) return ok.error();
   if (const HfConfig* config = model.hf()) {
-    const Result<targets::HfEffect> found = targets::hf_effect(*targets::find_hf_engine(engine), *config, context);
+    const Result<targets::HfEffect> found =
+        targets::hf_effect(*targets::find_hf_engine((*info)->name), *config, context);
     if (!found) return found.error();
     return found->effective;
   }
@@ -146,17 +151,18 @@ Result<Effective> effective(std::string_view engine, const ModelFile& model, std
   if (const Result<RopeSpec> spec = formats::rope_spec(*rope); !spec && rope->rotary_dim > 0) return spec.error();
   Effective out = targets::llama_cpp_effective(*rope, context.value_or(rope->context_length));
   if ((*info)->evidence == Evidence::run) out.evidence = targets::evidence_for(rope->architecture);
-  note_front_end(engine, out);
+  note_front_end((*info)->name, out);
   return out;
 }
 
 Result<Delivery> deliver(std::string_view engine, const Plan& plan, const ModelFile& model,
                          const DeliverOptions& options) {
-  if (engine == kUniversal && model.hf() != nullptr) return targets::hf_deliver(nullptr, plan, *model.hf());
+  if (base::lower_case(engine) == kUniversal && model.hf() != nullptr)
+    return targets::hf_deliver(nullptr, plan, *model.hf());
   const Result<const EngineInfo*> info = engine_named(engine);
   if (!info) return info.error();
   if (const auto ok = check_format(**info, model); !ok) return ok.error();
-  if (model.hf() != nullptr) return targets::hf_deliver(targets::find_hf_engine(engine), plan, *model.hf());
+  if (model.hf() != nullptr) return targets::hf_deliver(targets::find_hf_engine((*info)->name), plan, *model.hf());
   const Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
   if (!rope) return rope.error();
   return targets::llama_cpp_deliver(plan, *model.gguf(), *rope, options);

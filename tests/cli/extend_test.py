@@ -170,7 +170,20 @@ class HuggingFace(InFolder):
         own = json.loads(self.run_program("extend", self.model, "-c", "32k", "--dry-run", "--json", "--target", "sglang"))
         self.assertEqual(universal["schema"], "mrrope.extend/1")
         self.assertNotEqual(universal["changes"], own["changes"])
-        self.assertIn("unknown engine", self.run_program("extend", self.model, "-c", "32k", "--target", "vlm", status=2))
+        self.assertIn("unknown engine \"vlm\"; did you mean vllm?",
+                      self.run_program("extend", self.model, "-c", "32k", "--target", "vlm", status=2))
+
+    def test_engines_and_methods_are_known_in_any_case(self):
+        def changes(*words):
+            return json.loads(self.run_program("extend", self.model, "-c", "32k", "--dry-run", "--json", *words))["changes"]
+        self.assertEqual(changes("--target", "SGLang"), changes("--target", "sglang"))
+        self.assertEqual(changes("--target", "Universal"), changes())
+        self.assertEqual(changes("--method", "YaRN"), changes("--method", "yarn"))
+
+    def test_universal_may_be_named(self):
+        # It was written, and then read back as by an engine of that name, which nobody knows.
+        self.run_program("extend", self.model, "-c", "32k", "--target", "universal")
+        self.assertNotEqual(self.config.read_text(), self.text)
 
     def test_an_engine_that_cannot_is_refused_with_the_nearest(self):
         text = self.run_program("extend", self.model, "-c", "32k", "--target", "onnxruntime-genai", status=1)

@@ -35,6 +35,15 @@ TEST(MethodText, AliasesAndModifiersAlone) {
   EXPECT_EQ(spell(test::method("dynamic")), "dynamic-ntk");
 }
 
+TEST(MethodText, NamesInAnyCase) {
+  EXPECT_EQ(spell(test::method("YaRN:beta_fast=16")), "yarn:beta_fast=16");
+  EXPECT_EQ(spell(test::method("MrRoPE-Pro+CoPE")), "mrrope-pro+cope");
+  EXPECT_EQ(spell(test::method("PI")), "linear");
+  EXPECT_EQ(spell(test::method("NTK-aware")), "ntk");
+  EXPECT_EQ(to_string(parse_method("YARM").error()),
+            "unknown method \"YARM\"; did you mean yarn? (mrrope methods lists all)");
+}
+
 TEST(MethodText, PlusInsideANumberIsNoSeparator) {
   EXPECT_EQ(spell(test::method("abf:base=1e+6+cope")), "abf:base=1000000+cope");
 }
