@@ -3,8 +3,10 @@
 // mrrope inspect: what a model is, how it rotates, what it can carry. Reads headers only.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +24,7 @@ namespace {
 using base::Json;
 
 struct Options {
-  std::string file;
+  std::vector<std::string> files;
   bool json = false;
 };
 
@@ -138,24 +140,27 @@ std::optional<std::int64_t> extended_context(const ModelFile& model, const std::
 
 Json to_json(const ModelFile& model, const RopeSpec& spec, const ModelFacts& f, const std::optional<Effective>& now) {
   Json json{{"schema", "mrrope.inspect/1"}, {"path", model.path}, {"format", model.gguf() != nullptr ? "gguf" : "hf"}};
-  json["name"] = f.name;
-  json["architecture"] = f.architecture;
-  json["quantization"] = f.quantization;
-  json["parameters"] = f.parameters;
-  json["bytes"] = f.bytes;
-  json["layers"] = f.layers;
-  json["heads"] = f.heads;
-  json["kv_heads"] = f.kv_heads;
-  json["head_dim"] = f.head_dim;
+  const auto known = [](const auto& value) { return value == std::decay_t<decltype(value)>{} ? Json() : Json(value); };
+  json["name"] = known(f.name);
+  json["architecture"] = known(f.architecture);
+  json["quantization"] = known(f.quantization);
+  json["parameters"] = known(f.parameters);
+  json["bytes"] = known(f.bytes);
+  json["layers"] = known(f.layers);
+  json["heads"] = known(f.heads);
+  json["kv_heads"] = known(f.kv_heads);
+  json["head_dim"] = known(f.head_dim);
   json["context_trained"] = spec.context_trained;
-  if (const auto context = extended_context(model, now)) json["context_extended"] = *context;
+  const std::optional<std::int64_t> extended = extended_context(model, now);
+  if (extended) json["context_extended"] = *extended;
   for (std::size_t g = 0; g < spec.groups.size(); ++g) {
     const LayerGroup& group = spec.groups[g];
     const Table own = trained_table(spec, g);
     json["groups"].push_back({{"name", group.name},
                               {"rotary_dim", group.rotary_dim},
                               {"base", group.base},
-                              {"extended", group.extended},
+                              {"extended", extended && group.extended},
+                              {"keeps_table", !group.extended},
                               {"trained_factors", own.pair_factors},
                               {"attention_scale", own.attention_scale}});
   }
@@ -170,45 +175,77 @@ Json to_json(const ModelFile& model, const RopeSpec& spec, const ModelFacts& f, 
   return json;
 }
 
-int run_inspect(const Options& options) {
-  const Result<ModelFile> model = read_model(options.file);
-  if (!model) return fail(model.error());
-  const Result<RopeSpec> spec = rope_spec(*model);
-  if (!spec) return fail({spec.error().code, to_string(spec.error()), options.file});
+// What is known of one file.
+struct Inspected {
+  ModelFile model;
+  RopeSpec spec;
+  ModelFacts facts;
+  std::optional<Effective> now;  // in llama.cpp, for a GGUF
+};
+
+Result<Inspected> inspected(const std::string& file) {
+  Result<ModelFile> model = read_model(file);
+  if (!model) return model.error();
+  Result<RopeSpec> spec = rope_spec(*model);
+  if (!spec) return Error{spec.error().code, to_string(spec.error()), file};
   const ModelFacts facts = facts_of(*model);
   std::optional<Effective> now;
   if (model->gguf() != nullptr) {
     Result<Effective> found = effective("llama.cpp", *model);
     if (found) now = *std::move(found);
   }
-  if (options.json) {
-    print("{}", base::write_json(to_json(*model, *spec, facts, now)));
-    return 0;
-  }
+  return Inspected{*std::move(model), *std::move(spec), facts, std::move(now)};
+}
 
-  std::string title = facts.name.empty() ? model->path : facts.name;
+void print_block(const Inspected& found, const std::string& file, bool several) {
+  const auto& [model, spec, facts, now] = found;
+  std::string title = facts.name.empty() ? model.path : facts.name;
   if (!facts.quantization.empty()) title += " " + facts.quantization;
   if (facts.bytes > 0) title += bullet() + size_text(static_cast<double>(facts.bytes));
   print("{}\n", bold(title));
+  if (several) fact("file", file);
   fact("model", shape_text(facts));
-  fact("trained context", std::to_string(spec->context_trained));
-  for (std::size_t g = 0; g < spec->groups.size(); ++g) {
-    const std::string layers = spec->groups.size() > 1 ? spec->groups[g].name + ": " : "";
-    fact(g == 0 ? "rope" : "", layers + rope_text(*spec, g));
+  fact("trained context", std::to_string(spec.context_trained));
+  for (std::size_t g = 0; g < spec.groups.size(); ++g) {
+    const std::string layers = spec.groups.size() > 1 ? spec.groups[g].name + ": " : "";
+    fact(g == 0 ? "rope" : "", layers + rope_text(spec, g));
   }
-  fact("turns in training", turns_text(spectrum_of(*spec, 0)));
-  fact("can carry", carry_text(*model, *spec));
-  fact("KV cache", kv_text(facts, spec->context_trained));
-  if (const auto context = extended_context(*model, now)) {
+  fact("turns in training", turns_text(spectrum_of(spec, 0)));
+  fact("can carry", carry_text(model, spec));
+  fact("KV cache", kv_text(facts, spec.context_trained));
+  if (const auto context = extended_context(model, now)) {
     fact("extended", fmt::format("by mrrope to {} tokens; mrrope extend --undo takes it back", *context));
   }
   if (now) {
     for (const std::string& note : now->notes) fact("note", note);
   }
   // Never wrapped: it is there to be copied
-  print("{}mrrope plan {} -c {}\n", bold(fmt::format("{:<18}", "next")), base::shell_quoted(options.file),
-        format_context(4 * spec->context_trained));
-  return 0;
+  print("{}mrrope plan {} -c {}\n", bold(fmt::format("{:<18}", "next")), base::shell_quoted(file),
+        format_context(4 * spec.context_trained));
+}
+
+// A file that cannot be read does not keep the others from being shown.
+int run_inspect(const Options& options) {
+  const bool several = options.files.size() > 1;
+  Json all = Json::array();
+  int status = 0;
+  std::size_t shown = 0;
+  for (const std::string& file : options.files) {
+    const Result<Inspected> found = inspected(file);
+    if (!found) {
+      status = std::max(status, fail(found.error()));
+      continue;
+    }
+    if (options.json) {
+      all.push_back(to_json(found->model, found->spec, found->facts, found->now));
+      continue;
+    }
+    if (shown++ > 0) print("\n");
+    print_block(*found, file, several);
+  }
+  if (options.json && several) print("{}", base::write_json(all));
+  else if (options.json && !all.empty()) print("{}", base::write_json(all.front()));
+  return status;
 }
 
 }  // namespace
@@ -219,9 +256,10 @@ void add_inspect(CLI::App& program, Action& action) {
                                              "what a model is, how it rotates, what it can carry\n"
                                              "\n"
                                              "  mrrope inspect model.gguf\n"
+                                             "  mrrope inspect *.gguf\n"
                                              "  mrrope inspect path/to/Llama-3-8B --json\n");
-  command->add_option("MODEL", options->file, "a .gguf, a Hugging Face folder or config.json")->required();
-  command->add_flag("--json", options->json, "for programs");
+  command->add_option("MODEL", options->files, "each a .gguf, a Hugging Face folder or config.json")->required();
+  command->add_flag("--json", options->json, "for programs; of several files an array");
   command->callback([options, &action] { action = [options] { return run_inspect(*options); }; });
 }
 

@@ -3,6 +3,7 @@
 
     inspect_test.py MRROPE CONFIGS
 """
+import json
 import pathlib
 import subprocess
 import sys
@@ -67,6 +68,54 @@ class LongValues(unittest.TestCase):
         self.assertLessEqual(self.widest("plan", CONFIGS / "phi-3-mini-128k.json", "-c", "256k"), 80)
         for config in ("gemma-3-4b-v5", "gemma-3-4b", "phi-3-mini-128k"):
             self.assertLessEqual(self.widest("extend", CONFIGS / f"{config}.json", "--factor", "2", "--dry-run", "-o", "a-folder"), 120)
+
+
+class SeveralFiles(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.file = pathlib.Path(temporary.name) / "m.gguf"
+        tiny_gguf.write(self.file, "llama", {})
+        self.config = CONFIGS / "llama-2-7b.json"
+
+    def test_each_has_a_block_that_names_it(self):
+        blocks = run("inspect", self.file, self.config).split("\n\n")
+        self.assertEqual(len(blocks), 2)
+        for block, path in zip(blocks, (self.file, self.config)):
+            self.assertRegex(block, rf"\nfile +{path}\n")
+            self.assertIn(f"mrrope plan {path} -c", block)
+        self.assertNotRegex(run("inspect", self.file), r"\nfile ")
+
+    def test_json_of_several_is_an_array_of_the_same_objects(self):
+        one = [json.loads(run("inspect", path, "--json")) for path in (self.file, self.config)]
+        self.assertEqual(json.loads(run("inspect", self.file, self.config, "--json")), one)
+
+    def test_one_that_fails_is_reported_and_the_others_are_shown(self):
+        for flags in ([], ["--json"]):
+            done = subprocess.run([PROGRAM, "inspect", self.file, "nothing.gguf", self.config, *flags], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("error: nothing.gguf", done.stderr)
+            self.assertIn(str(self.config), done.stdout)
+        self.assertEqual(len(json.loads(done.stdout)), 2)
+
+
+class Values(unittest.TestCase):
+    def test_a_group_is_extended_if_it_was(self):
+        # It said what a plan would extend, of files that nobody had touched.
+        with tempfile.TemporaryDirectory() as folder:
+            config = pathlib.Path(folder) / "config.json"
+            config.write_text((CONFIGS / "gemma-3-4b-v5.json").read_text())
+            before = json.loads(run("inspect", folder, "--json"))
+            self.assertEqual([(g["name"], g["extended"], g["keeps_table"]) for g in before["groups"]],
+                             [("full_attention", False, False), ("sliding_attention", False, True)])
+            run("extend", folder, "--factor", "2")
+            after = json.loads(run("inspect", folder, "--json"))
+            self.assertEqual([(g["name"], g["extended"]) for g in after["groups"]],
+                             [("full_attention", True), ("sliding_attention", False)])
+
+    def test_what_a_file_does_not_say_is_null(self):
+        found = json.loads(run("inspect", CONFIGS / "llama-2-7b.json", "--json"))
+        self.assertEqual((found["layers"], found["parameters"], found["bytes"], found["quantization"]), (32, None, None, None))
 
 
 if __name__ == "__main__":
