@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <string_view>
 
+#include "base/text.h"
 #include "cli/terminal.h"
 #include "mrrope/catalogue.h"
+#include "mrrope/targets.h"
+#include "mrrope/tasks.h"
 
 namespace mrrope::cli {
 
@@ -46,12 +50,80 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kScripts 
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-bool takes_methods(const CLI::Option& option) {
-  constexpr std::array<std::string_view, 4> names = {"method", "methods", "baseline", "against"};
+bool is_called(const CLI::Option& option, std::initializer_list<std::string_view> names) {
   const std::vector<std::string>& own = option.get_lnames();
   return std::any_of(own.begin(), own.end(), [&](const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   });
+}
+
+struct Choice {
+  std::string_view name;
+  std::string_view meaning = {};
+};
+
+std::vector<Choice> methods() {
+  std::vector<Choice> out;
+  for (const MethodInfo& method : method_catalogue()) out.push_back({method.name, method.summary});
+  return out;
+}
+
+// Those that may read what the command writes or runs.
+std::vector<Choice> engines(const CLI::App& command) {
+  std::vector<Choice> out;
+  if (command.get_name() == "extend") out.push_back({kUniversal, "as many engines as one file can serve"});
+  for (const EngineInfo& engine : engine_catalogue()) {
+    if (command.get_name() != "tune" || engine.reads_gguf) out.push_back({engine.name, engine.title});
+  }
+  return out;
+}
+
+// A command of benchmarks is called as its group of tasks; a search takes all that need no file.
+std::vector<Choice> tasks(const CLI::App& command) {
+  const bool search = command.get_name() == "tune";
+  std::vector<Choice> out;
+  if (!search) out.push_back({"all", "every task that has its texts"});
+  for (const eval::Task& task : eval::tasks()) {
+    const bool alone = task.needs == eval::TaskNeeds::nothing || task.needs == eval::TaskNeeds::haystack;
+    if (search ? alone : task.group == command.get_name()) out.push_back({task.name, task.summary});
+  }
+  return out;
+}
+
+// What an option's check allows: CLI11 writes it "SEVERITY:{note,warning}". Domain: `type` outlives the result.
+std::vector<Choice> members(std::string_view type) {
+  const std::size_t open = type.find(":{");
+  if (open == std::string_view::npos || !type.ends_with('}')) return {};
+  std::vector<Choice> out;
+  for (const std::string_view name : base::split(type.substr(open + 2, type.size() - open - 3), ',')) {
+    out.push_back({name});
+  }
+  return out;
+}
+
+// Lines for the last word, of which only what follows its last comma is being typed where values are a list.
+std::string offered(const std::vector<Choice>& choices, std::string_view last, bool list) {
+  const std::size_t comma = list ? last.rfind(',') : std::string_view::npos;
+  const std::size_t begin = comma == std::string_view::npos ? 0 : comma + 1;
+  const std::string_view before = last.substr(0, begin);
+  const std::vector<std::string_view> taken = base::split(before, ',');
+  std::string out;
+  for (const Choice& choice : choices) {
+    if (!choice.name.starts_with(last.substr(begin))) continue;
+    if (std::find(taken.begin(), taken.end(), choice.name) != taken.end()) continue;
+    out += fmt::format("{}{}\t{}\n", before, choice.name, first_line(std::string(choice.meaning)));
+  }
+  return out;
+}
+
+// What may follow this option; nothing for the name of a file or a number.
+std::string values(const CLI::App& command, const CLI::Option& option, std::string_view last) {
+  if (is_called(option, {"method", "baseline"})) return offered(methods(), last, false);
+  if (is_called(option, {"methods"})) return offered(methods(), last, true);
+  if (is_called(option, {"target"})) return offered(engines(command), last, false);
+  if (is_called(option, {"tasks"})) return offered(tasks(command), last, true);
+  const std::string type = option.get_type_name();
+  return offered(members(type), last, false);
 }
 
 // The option that `word` names and that wants a value after it.
@@ -77,9 +149,7 @@ std::string candidates(CLI::App& program, const std::vector<std::string>& words)
   };
   if (words.size() > 1) {
     if (const CLI::Option* option = option_before(*command, words[words.size() - 2])) {
-      if (!takes_methods(*option)) return "";
-      for (const MethodInfo& method : method_catalogue()) offer(method.name, std::string(method.summary));
-      return out;
+      return values(*command, *option, last);
     }
   }
   if (!last.starts_with('-')) {

@@ -34,18 +34,38 @@ class Completion(unittest.TestCase):
         self.assertIn("mrrope-pro", candidates("plan", "model.gguf", "--method", "mr"))
         self.assertEqual(candidates("report", "run", "-o", ""), [])  # a file: the shell knows those
 
+    def test_values_are_offered_where_they_are_names(self):
+        self.assertEqual(candidates("extend", "model.gguf", "--target", "sg"), ["sglang"])
+        self.assertIn("universal", candidates("extend", "model.gguf", "--target", ""))
+        self.assertEqual(candidates("doctor", "model.gguf", "--fail-on", ""), ["note", "warning", "error", "never"])
+        self.assertEqual(candidates("analyze", "--figure", "b"), ["bound"])
+        self.assertEqual(candidates("analyze", "--limit", ""), [])
+
+    def test_a_list_goes_on_after_its_comma(self):
+        self.assertEqual(candidates("analyze", "--methods", "none,yarn-"), ["none,yarn-rotations"])
+        offered = candidates("analyze", "--methods", "yarn,")
+        self.assertIn("yarn,mrrope-pro", offered)
+        self.assertNotIn("yarn,yarn", offered)
+
     @unittest.skipUnless((PROGRAM.parent / "mrrope-eval").exists(), "built without mrrope-eval")
     def test_eval_completes_its_own_words(self):
         self.assertIn("ppl", candidates("eval", ""))
         self.assertIn("--lengths", candidates("eval", "niah", "--le"))
         self.assertIn("yarn", candidates("eval", "niah", "--methods", "ya"))
+        self.assertEqual(candidates("eval", "ruler", "--tasks", "vt,cw"), ["vt,cwe"])
+        self.assertEqual(candidates("eval", "niah", "--tasks", "niah"), ["niah", "niah_text"])
         if "--minutes" in run("tune", "--help"):  # with llama.cpp
             self.assertEqual(candidates("tune", "--min"), ["--minutes"])
+            self.assertEqual(candidates("tune", "m.gguf", "--target", "l"), ["llama.cpp", "lm-studio"])
+            self.assertEqual(candidates("tune", "m.gguf", "--tasks", "pass"), ["passkey"])
+            self.assertEqual(candidates("tune", "m.gguf", "--prefer", "b"), ["balanced"])
 
     def test_bash_completes(self):
-        script = run("completions", "bash") + '\nCOMP_WORDS=(mrrope compare --ba) COMP_CWORD=2\n_mrrope\necho "${COMPREPLY[@]}"\n'
-        done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, env=ENVIRONMENT, check=True)
-        self.assertEqual(done.stdout, "--baseline\n")
+        for words, found in (("compare --ba", "--baseline"), ("analyze --methods none,yarn-", "none,yarn-rotations")):
+            script = run("completions", "bash") + f'\nCOMP_WORDS=(mrrope {words}) COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n'
+            script += '_mrrope\necho "${COMPREPLY[@]}"\n'
+            done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, env=ENVIRONMENT, check=True)
+            self.assertEqual(done.stdout, found + "\n")
 
     def test_scripts_are_valid_for_their_shells(self):
         for shell, flags in (("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])):
