@@ -69,9 +69,8 @@ Result<Choice> choice_of(const Options& options, const ModelFile& file, const Ro
   return choice ? *std::move(choice) : as_it_is;
 }
 
-// A line that rewrites itself on a terminal, nothing anywhere else.
+// How much is copied, how fast, and how long it will take.
 std::function<bool(std::uint64_t, std::uint64_t)> progress_line() {
-  if (!terminal().progress) return {};
   const auto start = std::chrono::steady_clock::now();
   return [start](std::uint64_t done, std::uint64_t total) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
 #include "base/text.h"
+#include "cli/pace.h"
 
 namespace mrrope::cli {
 
@@ -128,7 +130,11 @@ void put(std::FILE* stream, std::string_view text) {
 }
 
 void show_progress(std::string_view line) {
-  if (!terminal().progress) return;
+  if (!terminal().progress) {
+    static Pace pace(Pace::Clock::now(), std::chrono::seconds(10));
+    if (!line.empty() && pace.is_due(Pace::Clock::now())) note("{}\n", line);
+    return;
+  }
   const std::string text = "\r\x1b[K" + base::printable(line, terminal().width * 4);
   if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) return;
 }

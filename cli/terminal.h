@@ -48,7 +48,8 @@ void note(fmt::format_string<Args...> format, Args&&... args) {
   put(stderr, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// One line on stderr in the place of the last one, where terminal().progress; "" clears it.
+// One line on stderr in the place of the last one, where terminal().progress; "" clears it. Elsewhere (a pipe, a log) a
+// line of its own, at most every ten seconds.
 void show_progress(std::string_view line);
 
 // "error: …" on stderr, in one line whatever is in the message, with a "hint: …" line if given.

@@ -179,7 +179,6 @@ const std::atomic<bool>* cancel_on_signals() {
 
 eval::Control make_control(const eval::RunFolder& run) {
   eval::Control control{.progress = nullptr, .cancel = cancel_on_signals()};
-  if (!terminal().progress) return control;
   const auto start = std::chrono::steady_clock::now();
   control.progress = [start, &run, best = BestSoFar(), seen = std::size_t{0}](const eval::Progress& p) mutable {
     for (; seen < run.records().size(); ++seen) best.add(run.records()[seen]);

@@ -53,10 +53,10 @@ struct OpenRun {
 };
 Result<OpenRun> open_run(const EvalOptions& options, eval::RunInfo info);
 
-// Ctrl-C asks the measurement to stop; a second one ends the process. A line on a terminal shows how far it is; without
-// a terminal there is none. Domain: the run lives as long as the measurement.
 // Becomes true on Ctrl-C or SIGTERM, from the first call on.
 const std::atomic<bool>* cancel_on_signals();
+// Ctrl-C asks the measurement to stop; a second one ends the process. show_progress() says how far it is. Domain: the
+// run lives as long as the measurement.
 eval::Control make_control(const eval::RunFolder& run);
 // The exit status of a measurement that ended with an error: 130 if it was interrupted.
 int ended(const Error& error, const EvalOptions& options);
