@@ -70,6 +70,8 @@ Result<Compared> compare_readings(const CompareOptions& options, const std::vect
       }
       const auto known = [&c](double value) { return c.documents > 0 ? Json(value) : Json(nullptr); };
       json["comparisons"].push_back(Json{{"plan", plan.text()},
+                                         {"method", plan.method},
+                                         {"factor", plan.factor},
                                          {"length", length},
                                          {"documents", c.documents},
                                          {"ratio", known(c.ratio)},

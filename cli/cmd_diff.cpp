@@ -29,11 +29,14 @@ struct Options {
 };
 
 struct Side {
-  std::string title;
+  std::string path;
+  std::string engine;  // that is asked what it makes of the file; empty: a plan
   std::vector<EffectiveGroup> groups;
   std::int64_t context = 0;
   bool by_table = true;
   std::vector<std::string> notes = {};  // where it is not
+
+  [[nodiscard]] std::string title() const { return engine.empty() ? path : path + " in " + engine; }
 };
 
 // FILE or FILE@ENGINE: where the @ begins; npos: it is all a path, which may have that sign, too.
@@ -58,7 +61,7 @@ Result<Side> load_side(const std::string& text) {
     if (!content->empty()) {
       const Result<Plan> plan = plan_from_json(*content);
       if (!plan) return Error{plan.error().code, to_string(plan.error()), path};
-      return Side{.title = path, .groups = effective_groups(*plan), .context = plan->context_target};
+      return Side{.path = path, .engine = "", .groups = effective_groups(*plan), .context = plan->context_target};
     }
   }
   const Result<ModelFile> model = read_model(path);
@@ -67,10 +70,17 @@ Result<Side> load_side(const std::string& text) {
   Result<Effective> effect = effective(engine, *model);
   if (!effect) return effect.error();
   if (!effect->loads) return Error{ErrorCode::unsupported, engine + " does not load it", path};
-  Side side{.title = path + " in " + engine, .groups = std::move(effect->groups), .context = effect->context};
+  Side side{.path = path,
+            .engine = std::string((*engine_named(engine))->name),
+            .groups = std::move(effect->groups),
+            .context = effect->context};
   side.by_table = effect->by_table;
   if (!side.by_table) side.notes = std::move(effect->notes);
   return side;
+}
+
+Json to_json(const Side& side) {
+  return Json{{"path", side.path}, {"engine", side.engine.empty() ? Json() : Json(side.engine)}};
 }
 
 int run_diff(const Options& options) {
@@ -80,7 +90,11 @@ int run_diff(const Options& options) {
   if (!b) return fail(b.error());
   const std::size_t groups = std::min(a->groups.size(), b->groups.size());
   bool equal = a->groups.size() == b->groups.size() && a->by_table && b->by_table;
-  Json json{{"schema", "mrrope.diff/1"}, {"a", a->title}, {"b", b->title}, {"tolerance", options.tolerance}};
+  Json json{{"schema", "mrrope.diff/1"},
+            {"a", to_json(*a)},
+            {"b", to_json(*b)},
+            {"tolerance", options.tolerance},
+            {"groups", Json::array()}};
   TextTable table({"layers", "speeds differ by", "at pair", "A there", "B there", "scale A", "scale B"}, 1);
   for (std::size_t g = 0; g < groups; ++g) {
     const GroupDifference d = group_difference(a->groups[g], b->groups[g]);
@@ -100,13 +114,13 @@ int run_diff(const Options& options) {
   if (options.json) {
     print("{}", base::write_json(json));
   } else {
-    print("A         {}\nB         {}\n\n{}", a->title, b->title, table.text());
+    print("A         {}\nB         {}\n\n{}", a->title(), b->title(), table.text());
     if (a->groups.size() != b->groups.size()) {
       print("\nA has {} groups of layers, B has {}\n", a->groups.size(), b->groups.size());
     }
     if (a->context != b->context) print("\ncontext: A {}, B {}\n", a->context, b->context);
     for (const Side* side : {&*a, &*b}) {
-      if (!side->by_table) print("\n{} computes something else than this table\n", side->title);
+      if (!side->by_table) print("\n{} computes something else than this table\n", side->title());
       for (const std::string& note : side->notes) print("  {}\n", wrap(note, 76, 2));
     }
     print("\n{}\n", equal ? "the same rotation" : "not the same rotation");

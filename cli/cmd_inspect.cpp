@@ -166,7 +166,11 @@ Json to_json(const ModelFile& model, const RopeSpec& spec, const ModelFacts& f, 
   }
   json["kv_bytes_per_token_f16"] = kv_bytes_per_token(f, kF16);
   if (now) {
-    Json engine{{"name", "llama.cpp"}, {"loads", now->loads}, {"context", now->context}, {"notes", now->notes}};
+    Json engine{{"name", "llama.cpp"},
+                {"loads", now->loads},
+                {"context", now->context},
+                {"notes", now->notes},
+                {"groups", Json::array()}};
     for (const EffectiveGroup& g : now->groups) {
       engine["groups"].push_back({{"name", g.name}, {"inv_freq", g.inv_freq}, {"attention_scale", g.attention_scale}});
     }

@@ -46,8 +46,14 @@ Json to_json(const MethodInfo& info) {
   json["depends_on_length"] = info.depends_on_length;
   json["parameters"] = Json::array();
   for (const ParameterInfo& p : info.parameters) {
-    json["parameters"].push_back(
-        {{"name", p.name}, {"meaning", p.meaning}, {"default", p.default_value}, {"min", p.min}, {"max", p.max}});
+    // "required" and "auto" are no values; the others are numbers, true or false
+    const Result<Json> value = base::parse_json(p.default_value);
+    json["parameters"].push_back({{"name", p.name},
+                                  {"meaning", p.meaning},
+                                  {"required", p.default_value == "required"},
+                                  {"default", value ? *value : Json()},
+                                  {"min", p.min},
+                                  {"max", p.max}});
   }
   return json;
 }

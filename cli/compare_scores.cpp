@@ -100,7 +100,9 @@ Json to_json(const eval::PlanName& plan, const eval::ScoreComparison& c, const e
   const auto known = [&c](double value) { return c.samples > 0 ? Json(value) : Json(nullptr); };
   const auto known_nll = [&nll](double value) { return nll.samples > 0 ? Json(value) : Json(nullptr); };
   return Json{{"plan", plan.text()},
-              {"task", c.task},
+              {"method", plan.method},
+              {"factor", plan.factor},
+              {"task", c.task.empty() ? Json(nullptr) : Json(c.task)},
               {"length", c.length},
               {"samples", c.samples},
               {"difference", known(c.difference)},
@@ -118,6 +120,8 @@ Json to_json(const eval::PlanName& plan, const eval::ScoreComparison& c, const e
 
 Json to_json(const eval::MeanScoreRow& m) {
   return Json{{"plan", eval::PlanName{m.method, m.factor}.text()},
+              {"method", m.method},
+              {"factor", m.factor},
               {"length", m.length},
               {"tasks", m.tasks},
               {"score", m.score},

@@ -79,13 +79,20 @@ std::vector<std::string> notes_of(const ExtendOutcome& outcome) {
   return notes;
 }
 
+// What a key holds, as a value: null where there is none. Tensors and long texts are described, not shown.
+Json value_of(const std::string& text) {
+  if (text.empty()) return nullptr;
+  const Result<Json> value = base::parse_json(text);
+  return value ? *value : Json(text);
+}
+
 void print_json(const ExtendOutcome& outcome) {
   const Extension& done = outcome.extension;
   Json json{{"schema", "mrrope.extend/1"},
-            {"method", outcome.plan ? spell(outcome.plan->method) : ""},
-            {"factor", outcome.plan ? outcome.plan->factor : 1},
-            {"context_trained", outcome.plan ? outcome.plan->spec.context_trained : 0},
-            {"context_target", outcome.plan ? outcome.plan->context_target : 0},
+            {"method", outcome.plan ? Json(spell(outcome.plan->method)) : Json()},
+            {"factor", outcome.plan ? Json(outcome.plan->factor) : Json()},
+            {"context_trained", outcome.plan ? Json(outcome.plan->spec.context_trained) : Json()},
+            {"context_target", outcome.plan ? Json(outcome.plan->context_target) : Json()},
             {"changes", Json::array()},
             {"written", outcome.dry_run ? Json() : Json(done.written)},
             {"residual", done.residual},
@@ -94,10 +101,10 @@ void print_json(const ExtendOutcome& outcome) {
             {"notes", notes_of(outcome)},
             {"commands", done.commands}};
   for (const FieldChange& change : done.changes) {
-    const FieldChange row = outcome.gguf ? worded(change) : change;
-    json["changes"].push_back(Json{{"name", row.name}, {"before", row.before}, {"after", row.after}});
+    json["changes"].push_back(
+        Json{{"name", change.name}, {"before", value_of(change.before)}, {"after", value_of(change.after)}});
   }
-  print("{}\n", base::write_json(json));
+  print("{}", base::write_json(json));
 }
 
 }  // namespace

@@ -67,8 +67,9 @@ int print_suite(const EvalOptions& options, const eval::RunInfo& info, std::span
   const std::vector<eval::ScoreRow> scores = score_table(records);
   const std::vector<eval::MeanScoreRow> means = mean_scores(scores);
   if (options.json) {
-    Json json{{"schema", "mrrope.eval/1"}, {"task", "suite"},        {"model", info.model},
-              {"results", Json::array()},  {"means", Json::array()}, {"effective", Json::array()}};
+    Json json = report_head(info);
+    json["task"] = "suite";
+    json["means"] = json["effective"] = Json::array();
     for (const eval::ScoreRow& r : scores) json["results"].push_back(score_json(r));
     for (const eval::MeanScoreRow& r : means) {
       json["means"].push_back(Json{{"method", r.method},
@@ -78,10 +79,11 @@ int print_suite(const EvalOptions& options, const eval::RunInfo& info, std::span
                                    {"score", r.score},
                                    {"stderr", r.stderr_score}});
     }
+    const auto known = [](std::int64_t length) { return length > 0 ? Json(length) : Json(nullptr); };
     for (const eval::Candidate& c : candidates) {
       const eval::EffectiveLength e = effective_length(means, c.method, c.factor);
       json["effective"].push_back(
-          Json{{"method", c.method}, {"factor", c.factor}, {"length", e.length}, {"sure", e.sure}});
+          Json{{"method", c.method}, {"factor", c.factor}, {"length", known(e.length)}, {"sure", known(e.sure)}});
     }
     print("{}", base::write_json(json));
     return 0;
