@@ -62,6 +62,12 @@ bool lists_act(const GgufRope& rope) {
          std::find(kListsWithoutType.begin(), kListsWithoutType.end(), rope.architecture) != kListsWithoutType.end();
 }
 
+// Granite uses this key as a switch for rotation; it rotates without it (src/models/granite-hybrid.cpp 16-20).
+bool does_not_rotate(const GgufModel& model) {
+  const GgufValue* finetuned = model.find("rope.scaling.finetuned");
+  return finetuned != nullptr && model.architecture().starts_with("granite") && finetuned->number() == 0;
+}
+
 Error broken(const GgufModel& model, std::string_view key, std::string message) {
   return {ErrorCode::malformed, std::move(message), model.architecture() + "." + std::string(key)};
 }
@@ -193,6 +199,7 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model, const FactorReader& read
   }
   const SlidingArchitecture* known = sliding_architecture(rope.architecture);
   rope.rotary_dim = static_cast<int>(dim) / (known != nullptr ? known->full_share : 1);
+  if (does_not_rotate(model)) rope.rotary_dim = 0;
 
   // Rotation
   rope.base = keys.f32("rope.freq_base", 10000);
@@ -224,6 +231,10 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model, const FactorReader& read
   if (const GgufValue* window = model.find("attention.sliding_window")) {  // of any type: most architectures ignore it
     const auto tokens = static_cast<std::uint64_t>(kMaxContext);
     rope.sliding_window = static_cast<std::int64_t>(std::min(window->count().value_or(0), tokens));
+  }
+  // Llama 4's chunks are built in; a file can only switch them off, with 0 (src/models/llama4.cpp 8-16)
+  if (rope.architecture == "llama4" && (rope.sliding_window > 0 || !model.find("attention.sliding_window"))) {
+    rope.sliding_window = 8192;
   }
   rope.stored_factors = static_cast<int>(dim) / 2;
 

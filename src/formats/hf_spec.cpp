@@ -179,6 +179,10 @@ HfReading read_config(const Json& root) {
   if (const Place alibi = model.fields.find("alibi"); alibi && boolean(alibi)) {
     reject(alibi.path, ErrorCode::unsupported, "the model uses ALiBi, not a rotary embedding");
   }
+  // Granite 4 with Mamba: its few layers of attention know no positions
+  if (const Place kind = model.fields.find("position_embedding_type"); kind && *kind.value == "nope") {
+    reject(kind.path, ErrorCode::unsupported, "the model has no rotary embedding: it runs at any length as it is");
+  }
   HfShape shape = read_shape(model);
   HfReading reading{.spec = {.name = model.model_type, .context_trained = shape.context, .groups = {}}, .facts = {}};
   HfFacts& facts = shape.facts;

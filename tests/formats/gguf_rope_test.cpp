@@ -223,6 +223,22 @@ TEST(GgufRope, WithoutScalingTheOriginalLengthIsTheTrainedOne) {
   EXPECT_EQ(rope_spec(*read_gguf_rope(gguf_model("llama", keys)))->context_trained, 32768);
 }
 
+// granite-4.0-h: Mamba and four layers of attention, none of which rotates; a plan for them would do nothing.
+TEST(GgufRope, GraniteSwitchesItsRotationOffByAKey) {
+  const std::map<std::string, GgufValue> off = {{"rope.scaling.finetuned", GgufValue::boolean(false)}};
+  EXPECT_EQ(rope_spec(*read_gguf_rope(gguf_model("granitehybrid", off))).error().message,
+            "the model has no rotary embedding");
+  EXPECT_TRUE(rope_spec(*read_gguf_rope(gguf_model("granitehybrid"))));
+  EXPECT_TRUE(rope_spec(*read_gguf_rope(gguf_model("llama", off))));  // for others it says how they were trained
+}
+
+TEST(GgufRope, Llama4HasWindowsWithoutAKey) {
+  EXPECT_EQ(read_gguf_rope(gguf_model("llama4"))->sliding_window, 8192);
+  const std::map<std::string, GgufValue> off = {{"attention.sliding_window", GgufValue::u32(0)}};
+  EXPECT_EQ(read_gguf_rope(gguf_model("llama4", off))->sliding_window, 0);
+  EXPECT_EQ(read_gguf_rope(gguf_model("llama"))->sliding_window, 0);
+}
+
 // A file that was extended is planned from what it was before, not from the extension.
 TEST(GgufRope, OfAnExtendedFileIsTheModelBefore) {
   GgufModel model = gguf_model("llama", {{"context_length", GgufValue::u32(32768)}});
