@@ -72,15 +72,6 @@ Error broken(const GgufModel& model, std::string_view key, std::string message) 
   return {ErrorCode::malformed, std::move(message), model.architecture() + "." + std::string(key)};
 }
 
-// Granite's key for a finetuned scaling is the switch of the rotation itself (granite.cpp 33-37, granite-hybrid.cpp
-// 16-20): Granite 4 H rotates nothing.
-bool switched_off(const GgufModel& model) {
-  constexpr std::array<std::string_view, 3> kSwitched = {"granite", "granitehybrid", "graniteswitch"};
-  if (std::find(kSwitched.begin(), kSwitched.end(), model.architecture()) == kSwitched.end()) return false;
-  const GgufValue* value = model.find("rope.scaling.finetuned");
-  return value != nullptr && value->type() == GgufType::boolean && value->number() == 0;
-}
-
 // `rotary_dim`: of the sliding layers.
 std::optional<SlidingRope> sliding_of(const GgufModel& model, KeyReader& keys, int layers, int rotary_dim,
                                       double full_base) {
@@ -184,7 +175,7 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model, const FactorReader& read
   const double heads = keys.largest_count("attention.head_count");
   const double width = keys.u32("embedding_length", 0);
   const double head = heads > 0 ? keys.u32("attention.key_length", width / heads) : 0;
-  const double dim = heads > 0 && !switched_off(model) ? keys.u32("rope.dimension_count", head) : 0;
+  const double dim = heads > 0 ? keys.u32("rope.dimension_count", head) : 0;
   const double sliding_dim = keys.u32("rope.dimension_count_swa", dim);
   if (!keys.types()) return keys.types().error();
   if (!(context >= 1 && context <= static_cast<double>(kMaxContext))) {

@@ -181,7 +181,7 @@ HfReading read_config(const Json& root) {
   }
   // Granite 4 with Mamba: its few layers of attention know no positions
   if (const Place kind = model.fields.find("position_embedding_type"); kind && *kind.value == "nope") {
-    reject(kind.path, ErrorCode::unsupported, "the model has no rotary embedding: it runs at any length as it is");
+    reject(kind.path, ErrorCode::unsupported, "no layer of this model rotates, so no table limits its length");
   }
   HfShape shape = read_shape(model);
   HfReading reading{.spec = {.name = model.model_type, .context_trained = shape.context, .groups = {}}, .facts = {}};

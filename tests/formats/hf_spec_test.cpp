@@ -315,7 +315,7 @@ TEST(HfSpec, AModelTypeNobodyKnowsNeedsItsFieldsSpeltOut) {
   EXPECT_EQ(error_of(config(R"({"model_type": "falcon", "alibi": true})")),
             "alibi: the model uses ALiBi, not a rotary embedding");
   EXPECT_EQ(error_of(config(R"({"model_type": "granitemoehybrid", "position_embedding_type": "nope"})")),
-            "position_embedding_type: the model has no rotary embedding: it runs at any length as it is");
+            "position_embedding_type: no layer of this model rotates, so no table limits its length");
 }
 
 // (kv_lora_rank + qk_rope_head_dim) per layer, as vLLM and llama.cpp keep them; a head for each of 128 was 28 times
