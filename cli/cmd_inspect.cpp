@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/next.h"
 #include "cli/terminal.h"
 #include "mrrope/mrrope.h"
 
@@ -105,16 +106,18 @@ std::string by_keys(const ModelFile& model, const RopeSpec& spec) {
 }
 
 std::string carry_text(const ModelFile& model, const RopeSpec& spec) {
-  if (model.gguf() == nullptr) return "any table, as rope_type longrope; engines differ: mrrope plan --json";
+  if (model.gguf() == nullptr) return "any table, as rope_type longrope; engines differ: mrrope doctor";
   const Result<Plan> probe = make_plan(spec, spec.context_trained * 4, MrRopePro{});
   if (!probe) return "";
   const Result<Delivery> table = deliver("llama.cpp", *probe, model);
   if (table) return "any table: a factor tensor and attn_factor (llama.cpp)";
+  if (!plug_in_helps(model)) return "nothing: no layer rotates in llama.cpp, so no table limits its length";
   const std::string keys = by_keys(model, spec);
   if (deliver("llama.cpp", *probe, model, {.relabel = true})) {
     return fmt::format("{}any table with extend --relabel (llama.cpp)", keys.empty() ? "" : keys + "; ");
   }
-  return keys.empty() ? "nothing: " + table.error().message : keys + "; no factor tensor (llama.cpp)";
+  return keys.empty() ? "nothing in its file (llama.cpp); the plug-in runs any table (docs/plugin.md)"
+                      : keys + "; no factor tensor (llama.cpp)";
 }
 
 std::string kv_text(const ModelFacts& facts, std::int64_t context) {
