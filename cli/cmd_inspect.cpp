@@ -111,7 +111,9 @@ std::string carry_text(const ModelFile& model, const RopeSpec& spec) {
   if (!probe) return "";
   const Result<Delivery> table = deliver("llama.cpp", *probe, model);
   if (table) return "any table: a factor tensor and attn_factor (llama.cpp)";
-  if (!plug_in_helps(model)) return "nothing: no layer rotates in llama.cpp, so no table limits its length";
+  const Rotation rotation = rotation_in_llama_cpp(model);
+  if (rotation == Rotation::unknown) return "nothing: " + table.error().message;
+  if (rotation == Rotation::none) return "nothing: no layer rotates in llama.cpp, so no table limits its length";
   const std::string keys = by_keys(model, spec);
   if (deliver("llama.cpp", *probe, model, {.relabel = true})) {
     return fmt::format("{}any table with extend --relabel (llama.cpp)", keys.empty() ? "" : keys + "; ");

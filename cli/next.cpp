@@ -57,10 +57,10 @@ std::string output_name(const ModelFile& model, std::int64_t context) {
   return fmt::format("{}-{}{}", stem, format_context(context), gguf ? ".gguf" : "");
 }
 
-bool plug_in_helps(const ModelFile& model) {
-  if (model.gguf() == nullptr) return false;
+Rotation rotation_in_llama_cpp(const ModelFile& model) {
   const Result<Effective> now = effective("llama.cpp", model);
-  return now && now->loads && !now->groups.empty();
+  if (!now || !now->loads) return Rotation::unknown;
+  return now->groups.empty() ? Rotation::none : Rotation::some;
 }
 
 Outlook outlook_of(const ModelFile& model, const Plan& plan, const Typed& typed, const DeliverOptions& options) {
@@ -74,8 +74,9 @@ Outlook outlook_of(const ModelFile& model, const Plan& plan, const Typed& typed,
   Result<Choice> choice = choose(model, plan, typed.engine, options);
   if (!choice) {
     out.trouble = choice.error().message;
-    if (plug_in_helps(model)) add_plug_in(model, typed, plan, out.steps);
-    else if (model.gguf() != nullptr) out.steps.push_back({"run", longer_command(model, typed, plan)});
+    const Rotation rotation = rotation_in_llama_cpp(model);
+    if (rotation == Rotation::some) add_plug_in(model, typed, plan, out.steps);
+    if (rotation == Rotation::none) out.steps.push_back({"run", longer_command(model, typed, plan)});
     return out;
   }
   // What auto would take needs no name

@@ -36,8 +36,13 @@ struct Outlook {
 // `plan`: what is wanted, recommended or chosen by --method. The file's own engine unless one is typed.
 Outlook outlook_of(const ModelFile& model, const Plan& plan, const Typed& typed, const DeliverOptions& options = {});
 
-// Whether the plug-in would run a plan where the file cannot carry it: llama.cpp rotates this model.
-bool plug_in_helps(const ModelFile& model);
+// What llama.cpp does with a GGUF that carries no plan.
+enum class Rotation {
+  unknown,  // it does not load the file, or the file is no GGUF
+  none,     // no layer rotates, so no table limits its length
+  some,     // the plug-in runs any plan
+};
+Rotation rotation_in_llama_cpp(const ModelFile& model);
 
 // "model-32k.gguf", "Llama-3-8B-32k": what extend is offered to write, in the current folder.
 std::string output_name(const ModelFile& model, std::int64_t context);
