@@ -63,7 +63,7 @@ Result<Plan> wanted_plan(const Options& options, const ModelFile& file, const Ro
 Result<Choice> choice_of(const Options& options, const ModelFile& file, const RopeSpec& spec) {
   Result<Plan> plan = options.plan.empty() ? wanted_plan(options, file, spec) : plan_of_file(options.plan);
   if (!plan) return plan.error();
-  Choice as_it_is{.plan = *plan, .wanted = *plan, .words = {}, .why = {}};
+  Choice as_it_is{.plan = *plan, .wanted = *plan, .words = brief(plan->method), .why = {}};
   if (!options.plan.empty() || !options.method.empty() || was_extended(file)) return as_it_is;
   Result<Choice> choice = choose(file, *plan, options.extend.engine, {.relabel = options.extend.relabel});
   return choice ? *std::move(choice) : as_it_is;
@@ -150,6 +150,7 @@ int run_extend(const Options& options) {
   if (!file) return fail(file.error());
   ExtendOutcome outcome{.extension = {},
                         .plan = std::nullopt,
+                        .words = {},
                         .choice = {},
                         .gguf = file->gguf() != nullptr,
                         .dry_run = options.extend.dry_run,
@@ -164,7 +165,8 @@ int run_extend(const Options& options) {
     if (!spec) return fail({spec.error().code, to_string(spec.error()), options.model.file});
     Result<Choice> choice = choice_of(options, *file, *spec);
     if (!choice) return fail(choice.error());
-    outcome.choice = describe(*choice);
+    outcome.choice = explain_choice(*file, *choice);
+    outcome.words = choice->words;
     outcome.plan = std::move(choice->plan);
   }
   ExtendOptions how = options.extend;

@@ -88,9 +88,10 @@ void print_known(const Plan& plan, const Known& known, bool chosen) {
 }
 
 // What the engine makes of the plan, where that is another thing.
-void print_outlook(const Outlook& outlook) {
+void print_outlook(const Model& model, const Outlook& outlook) {
   if (!outlook.trouble.empty()) print_fact("engine", outlook.trouble);
-  if (outlook.choice && !outlook.choice->why.empty()) print_fact("engine", describe(*outlook.choice));
+  if (!outlook.choice || outlook.choice->why.empty()) return;
+  print_fact("engine", explain_choice(*model.file, *outlook.choice));
 }
 
 // "fast: pair 0 … low 20 … high 46 … slow: pair 63" under the columns of a chart.
@@ -282,7 +283,7 @@ int run_plan(const Options& options) {
     // Only llama.cpp's files can be measured from here
     const GgufModel* gguf = model->file ? model->file->gguf() : nullptr;
     const Known known = gguf != nullptr ? known_about(*gguf, model->context_target) : Known{};
-    print_outlook(outlook);
+    print_outlook(*model, outlook);
     print_known(*plan, known, method.has_value());
     print_charts(*plan);
     print_comparison(*plan);

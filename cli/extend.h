@@ -10,6 +10,7 @@ namespace mrrope::cli {
 struct ExtendOutcome {
   Extension extension;
   std::optional<Plan> plan;  // nothing for --undo
+  std::string words;         // the same for people
   std::string choice;        // why it is this plan, where that needs saying
   bool gguf = true;
   bool dry_run = false;

@@ -116,7 +116,7 @@ void print_extension(const ExtendOutcome& outcome, bool json) {
   }
   const Extension& done = outcome.extension;
   if (outcome.plan) {
-    print("plan      {}, factor {:.6g}: {} -> {} tokens\n", brief(outcome.plan->method), outcome.plan->factor,
+    print("plan      {}, factor {:.6g}: {} -> {} tokens\n", outcome.words, outcome.plan->factor,
           outcome.plan->spec.context_trained, outcome.plan->context_target);
   }
   TextTable table({"key or tensor", "before", "after"}, 3);

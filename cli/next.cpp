@@ -57,6 +57,13 @@ std::string output_name(const ModelFile& model, std::int64_t context) {
   return fmt::format("{}-{}{}", stem, format_context(context), gguf ? ".gguf" : "");
 }
 
+std::string explain_choice(const ModelFile& model, const Choice& choice) {
+  std::string text = describe(choice);
+  if (model.gguf() != nullptr && !choice.as_wanted())
+    text += fmt::format(" The plug-in runs {} itself (docs/plugin.md).", brief(choice.wanted.method));
+  return text;
+}
+
 Rotation rotation_in_llama_cpp(const ModelFile& model) {
   const Result<Effective> now = effective("llama.cpp", model);
   if (!now || !now->loads) return Rotation::unknown;

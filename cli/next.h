@@ -44,6 +44,9 @@ enum class Rotation {
 };
 Rotation rotation_in_llama_cpp(const ModelFile& model);
 
+// describe(), and what runs the plan itself where the file cannot carry it.
+std::string explain_choice(const ModelFile& model, const Choice& choice);
+
 // "model-32k.gguf", "Llama-3-8B-32k": what extend is offered to write, in the current folder.
 std::string output_name(const ModelFile& model, std::int64_t context);
 

@@ -60,7 +60,7 @@ class Following(InFolder):
         self.assertEqual(plan["method"]["name"], "yarn")
         plan = json.loads(self.run_program("plan", "model.gguf", "-c", "32k", "--json"))
         self.assertEqual(plan["method"]["name"], "mrrope-pro")
-        error = self.run_program("plan", "--spec", "dim=128,base=10000,ctx=4096", "-c", "8k", "--target", "vllm", status=1)
+        error = self.run_program("plan", "--spec", "dim=128,base=10000,ctx=4096", "-c", "8k", "--target", "vllm", status=2)
         self.assertIn("--target", error)
 
     def test_what_no_file_can_carry_leads_to_the_plug_in(self):
@@ -88,10 +88,10 @@ class Following(InFolder):
         extended = json.loads(self.run_program(*shlex.split(self.line("next", text))[1:], "--json"))
         self.assertEqual((extended["context_trained"], extended["factor"]), (32768, 4))
         changes = {change["name"]: change["after"] for change in extended["changes"]}
-        self.assertEqual(changes["qwen3.rope.scaling.original_context_length"], "32768")
-        error = self.run_program("plan", "model.gguf", "-c", "128k", "--trained", "3", status=1)
+        self.assertEqual(changes["qwen3.rope.scaling.original_context_length"], 32768)
+        error = self.run_program("plan", "model.gguf", "-c", "128k", "--trained", "3", status=2)
         self.assertIn("--trained", error)
-        error = self.run_program("plan", "--spec", "dim=128,base=10000,ctx=4096", "-c", "8k", "--trained", "2k", status=1)
+        error = self.run_program("plan", "--spec", "dim=128,base=10000,ctx=4096", "-c", "8k", "--trained", "2k", status=2)
         self.assertIn("--trained", error)
 
     def test_a_plan_that_does_not_fit_says_what_differs(self):
