@@ -118,7 +118,7 @@ std::string carry_text(const ModelFile& model, const RopeSpec& spec) {
   if (deliver("llama.cpp", *probe, model, {.relabel = true})) {
     return fmt::format("{}any table with extend --relabel (llama.cpp)", keys.empty() ? "" : keys + "; ");
   }
-  return keys.empty() ? "nothing in its file (llama.cpp); the plug-in runs any table (docs/plugin.md)"
+  return keys.empty() ? fmt::format("nothing: {}. The plug-in runs any table (docs/plugin.md)", table.error().message)
                       : keys + "; no factor tensor (llama.cpp)";
 }
 

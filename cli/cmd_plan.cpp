@@ -316,7 +316,7 @@ void add_plan(CLI::App& program, Action& action) {
       ->type_name("N");
   command
       ->add_option("--target", options->engine,
-                   "the plan that one engine runs: llama.cpp, vllm, …\n(docs/engines.md; default: the best one)")
+                   "the plan that one engine runs, such as vllm\n(docs/engines.md; default: the best one)")
       ->type_name("ENGINE");
   auto* json = command->add_flag("--json", options->json, "the plan file");
   command->add_flag("--csv", options->csv, "one line per pair")->excludes(json);

@@ -186,7 +186,8 @@ class HuggingFace(InFolder):
         self.assertNotEqual(self.config.read_text(), self.text)
 
     def test_an_engine_that_cannot_is_refused_with_the_nearest(self):
-        text = self.run_program("extend", self.model, "-c", "32k", "--target", "onnxruntime-genai", status=1)
+        text = self.run_program("extend", self.model, "-c", "32k", "--method", "mrrope-pro", "--target", "onnxruntime-genai",
+                                status=1)
         self.assertIn("cannot run mrrope-pro", text)
         self.assertEqual(self.config.read_text(), self.text)
 
@@ -363,7 +364,7 @@ class Gguf(InFolder):
         file = folder / "m.gguf"
         file.write_bytes(self.bytes)
         self.assertTrue(self.run_program("inspect", file).endswith(f" mrrope plan '{file}' -c 32k\n"))
-        self.assertIn(f"mrrope plan '{file}' -c 16k --json > plan.json\n", self.run_program("plan", file, "-c", "16k"))
+        self.assertIn(f"mrrope extend '{file}' -c 16k -o m-16k.gguf\n", self.run_program("plan", file, "-c", "16k"))
 
     def test_json_tells_what_was_done(self):
         report = json.loads(self.run_program("extend", self.file, "--factor", "4", "-o", self.root / "out.gguf", "--json"))
