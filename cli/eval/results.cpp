@@ -36,7 +36,7 @@ Json to_json(const eval::PplRow& row) {
   Json json{{"method", row.method},       {"factor", row.factor},
             {"length", row.length},       {"ppl", row.ppl},
             {"stderr", row.stderr_ppl},   {"documents", row.documents},
-            {"predicted", row.predicted}, {"last_2k_ppl", row.last_ppl}};
+            {"predicted", row.predicted}, {"last_2k_ppl", row.last_ppl ? Json(*row.last_ppl) : Json(nullptr)}};
   if (row.kl >= 0) {
     json["kl"] = row.kl;
     json["kl_tokens"] = row.kl_tokens;
@@ -56,7 +56,7 @@ int print_results(const EvalOptions& options, const eval::RunFolder& run, std::s
     return std::find(lengths.begin(), lengths.end(), r.length) == lengths.end();
   });
   if (rows.empty()) {
-    return fail({ErrorCode::invalid_argument, "no text is as long as the shortest of them; nothing was measured",
+    return fail({ErrorCode::invalid_argument, "no text is as long as the shortest; nothing was measured",
                  run.info().task == "gap" ? "--tokens" : "--lengths"});
   }
   if (options.json) {
@@ -70,7 +70,8 @@ int print_results(const EvalOptions& options, const eval::RunFolder& run, std::s
   const bool kl = std::any_of(rows.begin(), rows.end(), [](const eval::PplRow& r) { return r.kl >= 0; });
   std::vector<std::string> header = {"method", "S"};
   for (const std::int64_t length : lengths) header.push_back((gap ? "+" : "") + format_context(length));
-  if (!gap) header.emplace_back("last 2k");
+  const bool end = std::any_of(rows.begin(), rows.end(), [](const eval::PplRow& r) { return r.last_ppl.has_value(); });
+  if (end) header.emplace_back("last 2k");
   if (kl) header.emplace_back("KL short");
   TextTable table(header, 1);
   std::size_t documents = 0;
@@ -84,15 +85,14 @@ int print_results(const EvalOptions& options, const eval::RunFolder& run, std::s
       cells.push_back(row != rows.end() ? short_ppl(row->ppl) : "-");
       if (row != rows.end()) last = &*row;
     }
-    if (!gap) cells.push_back(last != nullptr ? short_ppl(last->last_ppl) : "-");
+    if (end) cells.push_back(last != nullptr && last->last_ppl ? short_ppl(*last->last_ppl) : "-");
     if (kl) cells.push_back(last != nullptr && last->kl >= 0 ? fmt::format("{:.4f}", last->kl) : "-");
     if (last != nullptr) documents = std::max(documents, last->documents);
     table.add(cells);
   }
   print("{}", table.text());
-  print("{} of {}, {} document{}\n",
-        gap ? "Perplexity of the last segment by distance" : "Perplexity of the first N tokens", run.info().model,
-        documents, documents == 1 ? "" : "s");
+  print("Perplexity of {} over {} of {} document{}\n", run.info().model,
+        gap ? "the last segment, by its distance," : "the first N tokens", documents, documents == 1 ? "" : "s");
   if (!gap) print("{}", loss_chart(records, run.info()));
   print_next(options);
   return 0;

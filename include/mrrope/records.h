@@ -74,6 +74,8 @@ struct Answer {
   std::string text = {};    // what the model said
   std::string finish = {};  // "stop" or "length"
   std::vector<std::string> references = {};
+  // What its file says of the item that was asked about: {"id": "66f…", "domain": "Code", "difficulty": "hard"}
+  std::map<std::string, std::string> labels = {};
   double score = 0;                           // 0 … 1 by the task's rule
   std::map<std::string, double> others = {};  // other rules beside it: {"content_recall": 0.71}
   std::optional<RightAnswer> right = {};      // none: a server does not tell, or no token says it

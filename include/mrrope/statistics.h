@@ -4,11 +4,11 @@
 //
 //   std::vector<PplRow> table = ppl_table(run.records());                         // method x factor x length
 //   Comparison c = compare_ppl(run.records(), "mrrope-pro", 4, "yarn", 4, 32768);  // on the same documents
-//   c.verdict();                                                                  // "1.8 ± 0.6 % lower"
+//   c.verdict("yarn x4");                                           // "1.8 ± 0.6 % lower", "tied with yarn x4 (…)"
 //
 //   std::vector<ScoreRow> scores = score_table(run.records());                    // task x method x factor x length
 //   ScoreComparison s = compare_scores(run.records(), "mrrope-pro", 4, "yarn", 4, "niah_single_2", 32768);
-//   s.verdict();                                                                  // "+12.0 ± 4.1 points"
+//   s.verdict("yarn x4");                                                         // "+12.0 ± 4.1 points"
 //
 // PPL(L) = exp of the mean over documents of a document's mean -ln p over its first L tokens: the protocol of YaRN and
 // MrRoPE (docs/evaluation.md). Texts differ far more than methods do, so differences are taken per document first.
@@ -38,6 +38,15 @@ struct PlanName {
 // which most people have; else the file as it is; else the first. Domain: plans is not empty. Error: no such plan.
 Result<PlanName> choose_baseline(std::span<const PlanName> plans, std::string_view wanted = {});
 
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+// Wilson's 95 % interval of a share of n answers that are right, 0 … 1. Unlike ± standard errors it is never empty
+// (five of five may be 57 %) and never leaves 0 … 1. Of a mean of scores between 0 and 1, which spread less than right
+// and wrong do, it holds at least as often. Domain: n > 0.
+Interval wilson95(double share, std::size_t n);
+
 struct Estimate {
   double mean = 0;
   double stderr_mean = 0;  // 0 for a single value
@@ -55,9 +64,9 @@ struct PplRow {
   double stderr_ppl = 0;
   std::size_t documents = 0;
   std::int64_t predicted = 0;
-  // Of the last 2048 tokens before `length` (all of it if shorter; up to a stretch more where no stretch ends there):
-  // the mean hides what happens at the end.
-  double last_ppl = 0;
+  // Of the last 2048 tokens before `length` (up to a stretch more where no stretch ends there): the mean hides what
+  // happens at the end. None: the text is no longer than that, or not every document says it.
+  std::optional<double> last_ppl = {};
   // KL(unextended || this) per token over the short prefix; negative: not measured.
   double kl = -1;
   std::int64_t kl_tokens = 0;  // of all documents
@@ -73,9 +82,11 @@ struct Comparison {
   double ratio = 1;                      // PPL of a / PPL of b = exp(mean d)
   double ratio_low = 1, ratio_high = 1;  // 95 %
   bool differs = false;                  // 1 lies outside the interval, and there are at least 3 documents or stretches
-  // "1.8 ± 0.6 % lower", "no difference (-0.2 ± 0.5 %)"; wider than 50 % or beyond twice: "3.9 times as high (1.3
-  // to 12.1)"
-  [[nodiscard]] std::string verdict() const;
+  // Whatever they say may be chance: two documents, whose t is 12.7, or a text of two stretches.
+  [[nodiscard]] bool too_few() const;
+  // "1.8 ± 0.6 % lower", "tied (-0.2 ± 0.5 %)", "too few documents (2) to tell (+1.0 ± 9.5 %)"; wider than 50 % or
+  // beyond twice: "3.9 times as high (1.3 to 12.1)"
+  [[nodiscard]] std::string verdict(std::string_view with = {}) const;
   // Of a table: "-1.8 ± 0.6 % *" where it differs, "-0.2 ± 0.5 %", "3.9x (1.3 to 12.1) *", "-"
   [[nodiscard]] std::string cell() const;
 };
@@ -94,14 +105,16 @@ struct ScoreRow {
   std::string method;
   double factor = 1;
   std::int64_t length = 0;
-  double score = 0;         // mean, 0 … 1
-  double stderr_score = 0;  // of the mean, by the spread over samples; 0 for a single one
+  double score = 0;          // mean, 0 … 1
+  double stderr_score = 0;   // of the mean, by the spread over samples; 0 for a single one
+  double low = 0, high = 1;  // wilson95()
   std::size_t samples = 0;
   double cut = 0;    // share of answers that the budget of tokens ended
   double empty = 0;  // share of answers without a visible character
   // Mean of -ln p of the right answer, nats per token; none: not measured.
   std::optional<double> nll = {};
   double stderr_nll = 0;
+  [[nodiscard]] std::string cell() const;  // of a table, in percent with its interval: "62.5 (39–82)"
 };
 // Rows by task, method and factor in the order of the records, then by length. A sample that was answered twice counts
 // once, as it was first.
@@ -147,12 +160,12 @@ struct MeanScoreRow {
   std::size_t tasks = 0;
   double score = 0;
   double stderr_score = 0;
-  // Lower end of the 95 % interval. Ten right answers of ten have no spread, and prove little: the variance of each
-  // task is taken as if two right and two wrong answers had been seen besides (Agresti and Coull 1998).
-  double low = 0;
+  // 95 %: of one task wilson95(), of several those of the tasks by square and add (Newcombe 1998; Zou and Donner 2008).
+  double low = 0, high = 1;
   // Mean over the tasks of -ln p of the right answer, nats per token; none: a task does not have it.
   std::optional<double> nll = {};
   double stderr_nll = 0;
+  [[nodiscard]] std::string cell() const;  // as ScoreRow::cell()
 };
 std::vector<MeanScoreRow> mean_scores(std::span<const ScoreRow> table);
 
@@ -166,20 +179,30 @@ struct EffectiveLength {
 EffectiveLength effective_length(std::span<const MeanScoreRow> rows, std::string_view method, double factor,
                                  double threshold = 0.856);
 
+// Of fewer samples every outcome comes by chance once in twenty times or more: 2 * 2^-5 > 0.05 > 2 * 2^-6.
+inline constexpr std::size_t kFewestSamples = 6;
+
 // Paired over samples: score of a minus score of b, sample by sample, in points of 100.
 struct ScoreComparison {
   std::string task;  // empty: all
   std::int64_t length = 0;
   std::size_t samples = 0;   // that both have
   double difference = 0;     // mean
-  double low = 0, high = 0;  // 95 %
+  double low = 0, high = 0;  // 95 %, not always even; of a single sample -100 and 100
   std::size_t a_better = 0, b_better = 0;
-  // Of the exact sign test on the samples that differ; where scores are 0 and 1 that is McNemar's exact test.
+  // Of the paired permutation test of the mean; where scores are 0 and 1 that is McNemar's exact test. Exact up to 16
+  // samples that differ and wherever all differ by as much, else by 10 000 draws with a fixed seed, above 1000 by the
+  // normal curve.
   double p_value = 1;
-  // 0 lies outside the interval, and: p < 0.05 where scores are 0 and 1, else at least six samples differ.
-  bool differs = false;
-  [[nodiscard]] std::string verdict() const;  // "+12.0 ± 4.1 points", "no difference (+0.3 ± 2.0 points)"
-  [[nodiscard]] std::string cell() const;     // of a table: "+12.0 ± 4.1 *" where it differs, "+0.3 ± 2.0", "-"
+  bool differs = false;  // p < 0.05: the test decides. Fewer than six samples cannot differ, whatever they say
+  [[nodiscard]] bool too_few() const { return samples > 0 && samples < kFewestSamples; }
+  // The interval says the other thing. It is rarely so, and verdict() says it.
+  [[nodiscard]] bool disputed() const { return differs != (low > 0 || high < 0); }
+  // "+12.0 ± 4.1 points", "+50.0 points (28.1 to 60.4)" where the sides are uneven, "tied (+0.3 ± 2.0 points)",
+  // "too few samples (5) to tell (+100.0 points)"
+  [[nodiscard]] std::string verdict(std::string_view with = {}) const;
+  // Of a table: "+12.0 ± 4.1 *" where it differs, "+50.0 (28.1 to 60.4) *", "+0.3 ± 2.0", "+100.0 (n = 5)", "-"
+  [[nodiscard]] std::string cell() const;
 };
 
 // A sample is known by task, length and the hash of its prompt. Over all tasks every sample counts alike; with as many
@@ -200,12 +223,13 @@ ScoreComparison compare_scores(std::span<const ScorePair> pairs);
 struct NllComparison {
   std::string task = {};  // empty: all
   std::int64_t length = 0;
-  std::size_t samples = 0;                    // whose right answer both have
-  double difference = 0;                      // mean, nats per token; negative: a finds it likelier
-  double low = 0, high = 0;                   // at least 95 %, and even to both sides
-  bool differs = false;                       // 0 lies outside, and there are at least six samples
-  [[nodiscard]] std::string verdict() const;  // "-0.290 ± 0.081 nats", "no difference (-0.020 ± 0.052 nats)"
-  [[nodiscard]] std::string cell() const;     // of a table: "-0.290 ± 0.081 *", "-0.020 ± 0.052", "-"
+  std::size_t samples = 0;   // whose right answer both have
+  double difference = 0;     // mean, nats per token; negative: a finds it likelier
+  double low = 0, high = 0;  // at least 95 %, and even to both sides
+  bool differs = false;      // 0 lies outside, and there are at least six samples
+  [[nodiscard]] std::string verdict(
+      std::string_view with = {}) const;   // "-0.290 ± 0.081 nats", "tied (-0.020 ± 0.052 nats)"
+  [[nodiscard]] std::string cell() const;  // of a table: "-0.290 ± 0.081 *", "-0.020 ± 0.052", "-0.3 (n = 5)", "-"
 };
 NllComparison compare_nll(std::span<const Record> records, std::string_view method_a, double factor_a,
                           std::string_view method_b, double factor_b, std::string_view task, std::int64_t length);

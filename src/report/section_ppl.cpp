@@ -66,11 +66,12 @@ std::optional<Band> band_of(const std::vector<eval::Record>& records, const eval
 std::string texts_word(std::size_t n) { return fmt::format("{} text{}", n, n == 1 ? "" : "s"); }
 
 // The lowest at a length of those with most texts, and how the others stand to it on the texts that both have: those
-// the paired interval does not tell apart, those that are lower there, those that share none. The rest are higher.
+// that are tied with it, those of which too few texts were read, those that are lower there, those that share none. The
+// rest are higher.
 struct Best {
   eval::PlanName plan;
   const eval::PplRow* row = nullptr;
-  std::vector<std::string> tied, lower, apart;
+  std::vector<std::string> tied, few, lower, apart;  // few: texts, to tell
 };
 Best best_at(const std::vector<eval::Record>& records, const std::vector<eval::PplRow>& rows,
              const std::vector<eval::PlanName>& plans, std::int64_t length) {
@@ -80,13 +81,14 @@ Best best_at(const std::vector<eval::Record>& records, const std::vector<eval::P
     if (row == nullptr) continue;
     const bool better = best.row == nullptr || row->documents > best.row->documents ||
                         (row->documents == best.row->documents && row->ppl < best.row->ppl);
-    if (better) best = {plan, row, {}, {}, {}};
+    if (better) best = {plan, row, {}, {}, {}, {}};
   }
   for (const eval::PlanName& plan : plans) {
     if (plan == best.plan || row_at(rows, plan, length) == nullptr) continue;
     const eval::Comparison c =
         compare_ppl(records, plan.method, plan.factor, best.plan.method, best.plan.factor, length);
     if (c.documents == 0) best.apart.push_back(plan.text());
+    else if (c.too_few()) best.few.push_back(plan.text());
     else if (!c.differs) best.tied.push_back(plan.text());
     else if (c.ratio < 1) best.lower.push_back(plan.text());
   }
@@ -101,9 +103,12 @@ std::string best_sentence(const Best& best, std::int64_t length, std::size_t pla
   if (!best.tied.empty()) {
     text += fmt::format(" Paired over {}, it is tied with {}.", texts_word(best.row->documents), listed(best.tied));
   }
+  if (!best.few.empty()) {
+    text += fmt::format(" {} cannot tell it from {}.", texts_word(best.row->documents), listed(best.few));
+  }
   if (!best.lower.empty()) text += fmt::format(" On the texts that both have, {} lower.", listed_are(best.lower));
   if (!best.apart.empty()) text += fmt::format(" Of {} other texts were measured.", listed(best.apart));
-  if (best.tied.empty() && best.lower.empty() && best.apart.empty()) {
+  if (best.tied.empty() && best.few.empty() && best.lower.empty() && best.apart.empty()) {
     text += " Every other plan is higher, beyond the 95 % interval.";
   }
   return text;
@@ -129,9 +134,9 @@ Figure curve_figure(const Context& context, const std::vector<eval::Record>& rec
         continue;
       }
       const std::optional<Band> band = band_of(records, *row, base);
-      figure.data.rows.push_back({plan.text(), length, row->ppl, band ? Cell(band->low) : Cell(),
-                                  band ? Cell(band->high) : Cell(), row->stderr_ppl,
-                                  static_cast<std::int64_t>(row->documents), row->last_ppl});
+      figure.data.rows.push_back(
+          {plan.text(), length, row->ppl, band ? Cell(band->low) : Cell(), band ? Cell(band->high) : Cell(),
+           row->stderr_ppl, static_cast<std::int64_t>(row->documents), row->last_ppl ? Cell(*row->last_ppl) : Cell()});
       cells.push_back(fmt::format("{} ± {}", ppl_text(row->ppl), ppl_text(row->stderr_ppl)));
       documents = std::max(documents, row->documents);
     }
@@ -215,7 +220,8 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<ev
       if (c.documents == 0) continue;
       const auto percent = [](double ratio) { return std::isfinite(ratio) ? Cell(100 * (ratio - 1)) : Cell(); };
       figure.data.rows.push_back({plan.text(), length, percent(c.ratio), percent(c.ratio_low), percent(c.ratio_high),
-                                  std::string(!c.differs    ? "no difference"
+                                  std::string(c.too_few()   ? "too few"
+                                              : !c.differs  ? "tied"
                                               : c.ratio < 1 ? "lower"
                                                             : "higher"),
                                   static_cast<std::int64_t>(c.documents)});
@@ -223,7 +229,7 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<ev
         lowest = std::min(lowest, 100 * (c.ratio_low - 1));
         highest = std::max(highest, 100 * (c.ratio_high - 1));
       }
-      if (length == judged) sentences.push_back(fmt::format("{} {}", plan.text(), c.verdict()));
+      if (length == judged) sentences.push_back(fmt::format("{} {}", plan.text(), c.verdict(base.text())));
     }
     figure.table.rows.push_back(std::move(cells));
   }
@@ -257,7 +263,7 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<ev
       {"mark": {"type": "point", "size": 60, "tooltip": {"content": "data"}},
        "encoding": {"x": "@x", "y": {"field": "percent", "type": "quantitative"}, "color": "@colour", "shape": "@shape",
                     "fill": "@colour",
-                    "fillOpacity": {"condition": {"test": "datum.verdict === 'no difference'", "value": 0}, "value": 1}}}
+                    "fillOpacity": {"condition": {"test": "datum.verdict === 'tied' || datum.verdict === 'too few'", "value": 0}, "value": 1}}}
     ]})",
                           figure.conclusion, figure.data,
                           {{"x", x},

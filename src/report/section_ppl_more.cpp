@@ -102,7 +102,8 @@ std::optional<Figure> short_figure(const Context& context) {
     const auto percent = [](double ratio) { return std::isfinite(ratio) ? Cell(100 * (ratio - 1)) : Cell(); };
     figure.data.rows.push_back({plan.text(), length, row.ppl, percent(c.ratio), percent(c.ratio_low),
                                 percent(c.ratio_high),
-                                std::string(!c.differs    ? "no difference"
+                                std::string(c.too_few()   ? "too few"
+                                            : !c.differs  ? "tied"
                                             : c.ratio < 1 ? "lower"
                                                           : "higher"),
                                 row.kl >= 0 ? Cell(row.kl) : Cell(), static_cast<std::int64_t>(c.documents)});
@@ -137,7 +138,7 @@ std::optional<Figure> short_figure(const Context& context) {
       {"mark": {"type": "point", "size": 70, "tooltip": {"content": "data"}},
        "encoding": {"y": {"field": "plan", "type": "nominal", "sort": "@names"}, "x": {"field": "percent", "type": "quantitative"},
                     "color": "@colour", "shape": "@shape", "fill": "@colour",
-                    "fillOpacity": {"condition": {"test": "datum.verdict === 'no difference'", "value": 0}, "value": 1}}}
+                    "fillOpacity": {"condition": {"test": "datum.verdict === 'tied' || datum.verdict === 'too few'", "value": 0}, "value": 1}}}
     ]})",
                           figure.conclusion, figure.data,
                           {{"names", names},

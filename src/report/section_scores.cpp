@@ -12,8 +12,6 @@ namespace mrrope::report {
 
 namespace {
 
-constexpr double kNormal95 = 1.959964;
-
 std::vector<std::int64_t> lengths_of(const std::vector<eval::MeanScoreRow>& means) {
   std::vector<std::int64_t> lengths;
   lengths.reserve(means.size());
@@ -69,6 +67,8 @@ std::string best_sentence(const Runs& runs, const std::vector<eval::MeanScoreRow
     first = plan;
   }
   std::vector<std::string> tied;
+  std::vector<std::string> few;  // samples, to tell
+  std::size_t fewest = eval::kFewestSamples;
   std::vector<std::string> higher;  // on the samples that both have
   std::vector<std::string> apart;   // without such samples
   std::size_t others = 0;
@@ -76,15 +76,19 @@ std::string best_sentence(const Runs& runs, const std::vector<eval::MeanScoreRow
     if (plan == first || ranked_at(means, plan, length) == nullptr) continue;
     ++others;
     const eval::ScoreComparison c = compare_plans(runs, first, plan, length);
-    if (c.samples == 0) apart.push_back(plan.text());
-    else if (!c.differs) tied.push_back(plan.text());
+    if (c.samples == 0) {
+      apart.push_back(plan.text());
+    } else if (c.too_few()) {
+      few.push_back(plan.text());
+      fewest = std::min(fewest, c.samples);
+    } else if (!c.differs) tied.push_back(plan.text());
     else if (c.difference < 0) higher.push_back(plan.text());
   }
   if (others == 0) {
     return fmt::format("{} scores {:.1f} % at {} ({}).", first.text(), 100 * best->score, format_context(length),
                        what(runs));
   }
-  if (tied.size() == others && best->score == 0) {
+  if (tied.size() + few.size() == others && best->score == 0) {
     return fmt::format("No plan finds anything at {} ({}).", format_context(length), what(runs));
   }
   std::string text = fmt::format("{} scores highest at {}: {:.1f} % ({}).", first.text(), format_context(length),
@@ -92,9 +96,11 @@ std::string best_sentence(const Runs& runs, const std::vector<eval::MeanScoreRow
   if (!tied.empty()) {
     text += fmt::format(" On the same samples it is tied with {}.", listed(tied));
   }
+  if (!few.empty()) text += fmt::format(" Too few samples ({}) to compare it with {}.", fewest, listed(few));
   if (!higher.empty()) text += fmt::format(" On the samples that both have, {} higher.", listed_are(higher));
   if (!apart.empty()) text += fmt::format(" Of {} other samples were measured.", listed(apart));
-  if (tied.empty() && higher.empty() && apart.empty()) text += " Every other plan is lower, on the same samples.";
+  if (tied.empty() && few.empty() && higher.empty() && apart.empty())
+    text += " Every other plan is lower, on the same samples.";
   return text;
 }
 
@@ -133,15 +139,13 @@ Figure mean_figure(const Context& context, const std::vector<eval::MeanScoreRow>
         continue;
       }
       const bool whole = complete(means, *m);
-      cells.push_back(fmt::format("{:.1f} ± {:.1f}{}", 100 * m->score, 100 * m->stderr_score, whole ? "" : " ?"));
+      cells.push_back(m->cell() + (whole ? "" : " ?"));
       if (!whole) {
         partial = true;
         continue;
       }
-      const double half = kNormal95 * m->stderr_score;
-      figure.data.rows.push_back({plan.text(), length, 100 * m->score, 100 * std::max(0.0, m->score - half),
-                                  100 * std::min(1.0, m->score + half), 100 * m->stderr_score,
-                                  static_cast<std::int64_t>(m->tasks)});
+      figure.data.rows.push_back({plan.text(), length, 100 * m->score, 100 * m->low, 100 * m->high,
+                                  100 * m->stderr_score, static_cast<std::int64_t>(m->tasks)});
     }
     const eval::EffectiveLength e = effective_length(means, plan.method, plan.factor);
     cells.push_back(reach_text(e.length));
@@ -150,8 +154,8 @@ Figure mean_figure(const Context& context, const std::vector<eval::MeanScoreRow>
   }
   figure.conclusion = best_sentence(runs, means) + " " + reach_sentence(runs, means);
   figure.reading = fmt::format(
-      "Percent right, {}, with 95 % bands by the spread over samples; higher is better. The line at 85.6 is RULER's "
-      "threshold; “surely” asks it of the lower end of the interval.",
+      "Percent right, {}, with 95 % intervals (Wilson's, which know that five of five is not certain); higher is "
+      "better. The line at 85.6 is RULER's threshold; “surely” is the longest length whose whole interval is above it.",
       what(runs));
   if (partial) figure.reading += " A mean with a question mark lacks tasks that other plans have; it is not drawn.";
   const base::Json look = context.look.encodings(runs.scored_plans);
@@ -196,14 +200,16 @@ std::optional<Figure> paired_table(const Context& context, const std::vector<eva
       if (c.samples == 0) continue;
       figure.data.rows.push_back({plan.text(), length, c.difference, c.low, c.high,
                                   static_cast<std::int64_t>(c.samples), c.p_value, c.verdict()});
-      if (length == judged) all += fmt::format("{}{} {}", all.empty() ? "" : "; ", plan.text(), c.verdict());
+      if (length == judged) all += fmt::format("{}{} {}", all.empty() ? "" : "; ", plan.text(), c.verdict(base.text()));
     }
     figure.table.rows.push_back(std::move(cells));
   }
   if (figure.data.rows.empty()) return std::nullopt;
   figure.conclusion = fmt::format("At {} against {}: {}.", format_context(judged), base.text(), all);
   figure.reading =
-      "Differences sample by sample in points of 100, over all tasks, with 95 % intervals; * a difference.";
+      "Differences sample by sample in points of 100, over all tasks, with 95 % intervals; * a difference by the "
+      "paired "
+      "permutation test (p < 0.05), which decides where the interval says otherwise.";
   return figure;
 }
 
@@ -227,7 +233,8 @@ std::optional<Figure> right_table(const Context& context, const std::vector<eval
     }
     figure.table.rows.push_back(std::move(cells));
     const eval::NllComparison c = compare_plans_nll(runs, plan, base, judged);
-    if (plan != base && c.samples > 0) all += fmt::format("{}{} {}", all.empty() ? "" : "; ", plan.text(), c.verdict());
+    if (plan != base && c.samples > 0)
+      all += fmt::format("{}{} {}", all.empty() ? "" : "; ", plan.text(), c.verdict(base.text()));
   }
   if (figure.data.rows.empty()) return std::nullopt;
   figure.conclusion =
@@ -256,8 +263,7 @@ Figure task_table(const Runs& runs, const std::vector<eval::ScoreRow>& rows, con
         const auto row = std::find_if(rows.begin(), rows.end(), [&](const eval::ScoreRow& r) {
           return r.task == task && eval::PlanName{r.method, r.factor} == plan && r.length == length;
         });
-        cells.push_back(row == rows.end() ? "-"
-                                          : fmt::format("{:.1f} ± {:.1f}", 100 * row->score, 100 * row->stderr_score));
+        cells.push_back(row == rows.end() ? "-" : row->cell());
         if (row == rows.end()) continue;
         samples = std::max(samples, row->samples);
         cut = std::max(cut, row->cut);
@@ -271,7 +277,7 @@ Figure task_table(const Runs& runs, const std::vector<eval::ScoreRow>& rows, con
       cut > 0.5
           ? fmt::format("Up to {:.0f} % of the answers of a cell were ended by their budget of tokens.", 100 * cut)
           : std::string("A mean hides which task gives way first; this table does not.");
-  figure.reading = fmt::format("Percent right ± standard error, up to {} samples in a cell.", samples);
+  figure.reading = fmt::format("Percent right with its 95 % interval, up to {} samples in a cell.", samples);
   return figure;
 }
 

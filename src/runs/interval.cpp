@@ -9,8 +9,6 @@
 #include <random>
 #include <vector>
 
-#include "mrrope/statistics.h"
-
 namespace mrrope::eval {
 
 namespace {
@@ -18,6 +16,7 @@ namespace {
 constexpr int kResamples = 10'000;
 constexpr std::size_t kBootstrapFrom = 6;
 constexpr std::size_t kBootstrapTo = 1000;
+constexpr double kNormal95 = 1.959964;
 
 }  // namespace
 
@@ -42,6 +41,13 @@ double student_t95(std::size_t freedom) {
   if (freedom <= table.size()) return table[freedom - 1];
   const auto n = static_cast<double>(freedom);
   return 1.95996 + 2.3722 / n + 2.8225 / (n * n);
+}
+
+Interval wilson95(double share, std::size_t n) {
+  const double z2 = kNormal95 * kNormal95 / static_cast<double>(n);
+  const double middle = share + z2 / 2;
+  const double half = std::sqrt(z2 * share * (1 - share) + z2 * z2 / 4);
+  return {std::clamp((middle - half) / (1 + z2), 0.0, share), std::clamp((middle + half) / (1 + z2), share, 1.0)};
 }
 
 Interval interval95(std::span<const double> values) {

@@ -60,6 +60,7 @@ Json to_json(const Answer& a) {
             {"references", a.references},
             {"score", a.score}};
   if (a.asked_depth >= 0) json["asked_depth"] = a.asked_depth;
+  if (!a.labels.empty()) json["labels"] = a.labels;
   if (!a.others.empty()) json["others"] = a.others;
   if (a.right) json["right"] = {{"nll", a.right->nll}, {"tokens", a.right->tokens}};
   if (!a.rotation.empty()) json["rotation"] = a.rotation;
@@ -79,6 +80,10 @@ Answer read_answer(ObjectReader in) {
   a.references = texts(in, "references");
   a.score = in.number("score");
   if (a.score < 0 || a.score > 1) in.reject("score", ErrorCode::invalid_argument, "expected a number from 0 to 1");
+  if (in.has("labels")) {
+    ObjectReader labels = in.object("labels");
+    for (const auto& [name, value] : in.any("labels").items()) a.labels[name] = labels.text(name);
+  }
   if (in.has("others")) {
     ObjectReader others = in.object("others");
     for (const auto& [name, value] : in.any("others").items()) a.others[name] = others.number(name);

@@ -174,7 +174,7 @@ std::vector<PplRow> ppl_table(std::span<const Record> records) {
       row.ppl = std::exp(nll.mean);
       const double spread = means.size() > 1 ? nll.stderr_mean : estimate(stretches(*only, 0, length)).stderr_mean;
       row.stderr_ppl = row.ppl * spread;
-      row.last_ppl = last.size() == means.size() ? std::exp(estimate(last).mean) : row.ppl;
+      if (length > kLast && last.size() == means.size()) row.last_ppl = std::exp(estimate(last).mean);
       if (kl_tokens > 0) row.kl = kl / kl_tokens;
       row.kl_tokens = static_cast<std::int64_t>(kl_tokens);
       rows.push_back(row);
@@ -238,17 +238,23 @@ bool as_factor(const Comparison& c) { return half_percent(c) > kWide || c.ratio 
 
 }  // namespace
 
-std::string Comparison::verdict() const {
+bool Comparison::too_few() const {
+  return documents > 0 && !differs &&
+         (documents == 2 || ratio_high < 1 || ratio_low > 1 || !std::isfinite(ratio_high - ratio_low));
+}
+
+std::string Comparison::verdict(std::string_view with) const {
   if (documents == 0) return "nothing to compare";
   const double half = half_percent(*this);
   const double percent = 100 * (ratio - 1);
-  if (!std::isfinite(half)) return fmt::format("{:+.1f} %, one value only", percent);
+  if (!std::isfinite(half)) return fmt::format("too short a text to tell ({:+.1f} %)", percent);
   const bool wide = as_factor(*this);
   if (differs && wide) return fmt::format("{:.1f} times as high ({:.1f} to {:.1f})", ratio, ratio_low, ratio_high);
   if (differs) return fmt::format("{:.1f} ± {:.1f} % {}", std::fabs(percent), half, percent < 0 ? "lower" : "higher");
-  // Two documents give an interval, and no more: 12.7 standard errors to each side
-  const bool few = documents == 2 || ratio_high < 1 || ratio_low > 1;
-  return fmt::format("{} ({})", few ? "too few to tell" : "no difference",
+  return fmt::format("{} ({})",
+                     !too_few()       ? tied(with)
+                     : documents == 1 ? "too short a text to tell"
+                                      : fmt::format("too few documents ({}) to tell", documents),
                      wide ? fmt::format("{:.1f} times as high, {:.1f} to {:.1f}", ratio, ratio_low, ratio_high)
                           : fmt::format("{:+.1f} ± {:.1f} %", percent, half));
 }

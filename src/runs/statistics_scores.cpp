@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <random>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -18,8 +19,7 @@ namespace mrrope::eval {
 
 namespace {
 
-constexpr double kNormal95 = 1.959964;
-constexpr std::size_t kFewestThatDiffer = 6;  // 2 * 2^-5 > 0.05 > 2 * 2^-6
+constexpr double kLevel = 0.05;
 
 // Numbers things in the order in which they are first seen.
 template <class T>
@@ -74,10 +74,8 @@ std::vector<ScorePair> paired(std::span<const Record> records, const PlanName& p
   return values;
 }
 
-// The mean of differences and its interval; of a single one it is infinite. Sorted: the same whatever the order of the
-// records.
-Interval interval_of(std::vector<double>& differences) {
-  std::sort(differences.begin(), differences.end());
+// Of the mean of sorted differences; of a single one it is infinite.
+Interval interval_of(const std::vector<double>& differences) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return differences.size() > 1 ? interval95(differences) : Interval{-kInfinity, kInfinity};
 }
@@ -93,6 +91,69 @@ double sign_test(std::size_t few, std::size_t many) {
     tail += std::exp(log_term);
   }
   return std::min(1.0, 2 * tail);
+}
+
+// P that fair coins for the signs give a sum at least as far from 0 (Fisher's paired permutation test). Domain: sorted,
+// none is 0, finite.
+double permutation_test(std::span<const double> differences) {
+  constexpr std::size_t kExactTo = 16;
+  constexpr std::size_t kDrawTo = 1000;
+  constexpr std::uint64_t kDraws = 10'000;
+  const std::size_t n = differences.size();
+  const auto negative =
+      static_cast<std::size_t>(std::count_if(differences.begin(), differences.end(), [](double d) { return d < 0; }));
+  const auto [smallest, largest] = std::minmax_element(differences.begin(), differences.end(),
+                                                       [](double a, double b) { return std::fabs(a) < std::fabs(b); });
+  if (n == 0 || std::fabs(*smallest) == std::fabs(*largest)) {
+    return sign_test(std::min(negative, n - negative), std::max(negative, n - negative));
+  }
+  double sum = 0;
+  double squares = 0;
+  for (const double d : differences) {
+    sum += d;
+    squares += d * d;
+  }
+  if (n > kDrawTo) return std::erfc(std::fabs(sum) / std::sqrt(2 * squares));
+  const double reached = std::fabs(sum) * (1 - 1e-12);  // sums in another order
+  const auto is_as_far = [&](auto sign_of) {
+    double drawn = 0;
+    for (std::size_t i = 0; i < n; ++i) drawn += sign_of(i) ? differences[i] : -differences[i];
+    return std::fabs(drawn) >= reached;
+  };
+  std::uint64_t as_far = 0;
+  if (n <= kExactTo) {
+    const std::uint64_t all = std::uint64_t{1} << n;
+    for (std::uint64_t signs = 0; signs < all; ++signs) {
+      if (is_as_far([signs](std::size_t i) { return ((signs >> i) & 1) != 0; })) ++as_far;
+    }
+    return static_cast<double>(as_far) / static_cast<double>(all);
+  }
+  std::mt19937_64 random(20260101);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same verdict every time
+  for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
+    std::uint64_t coins = 0;
+    if (is_as_far([&](std::size_t i) {
+          coins = i % 64 == 0 ? random() : coins >> 1;
+          return (coins & 1) != 0;
+        })) {
+      ++as_far;
+    }
+  }
+  return static_cast<double>(as_far + 1) / static_cast<double>(kDraws + 1);  // what was seen is one of the draws
+}
+
+// "± 4.1", or both ends where one side is longer by a quarter than the other, or reaches an end of the scale.
+std::string spread(double middle, double low, double high, const char* unit) {
+  constexpr double kUneven = 1.25;
+  const double below = middle - low;
+  const double above = high - middle;
+  if (std::max(below, above) > kUneven * std::min(below, above)) {
+    return fmt::format("{:+.1f}{} ({:+.1f} to {:+.1f})", middle, unit, low, high);
+  }
+  return fmt::format("{:+.1f} ± {:.1f}{}", middle, (high - low) / 2, unit);
+}
+
+std::string percent_right(double score, Interval interval) {
+  return fmt::format("{:.1f} ({:.0f}–{:.0f})", 100 * score, 100 * interval.low, 100 * interval.high);
 }
 
 }  // namespace
@@ -135,12 +196,15 @@ std::vector<ScoreRow> ScoreTable::rows() const {
     const Estimate score = estimate(group.scores);
     const Estimate nll = estimate(group.nll);
     const auto n = static_cast<double>(score.n);
+    const Interval interval = wilson95(score.mean, score.n);
     rows.push_back({.task = std::string(group.first.task),
                     .method = std::string(group.first.method),
                     .factor = group.first.factor,
                     .length = group.first.length,
                     .score = score.mean,
                     .stderr_score = score.stderr_mean,
+                    .low = interval.low,
+                    .high = interval.high,
                     .samples = score.n,
                     .cut = static_cast<double>(group.cut) / n,
                     .empty = static_cast<double>(group.empty) / n,
@@ -169,11 +233,14 @@ std::vector<ScoreRow> score_table(std::span<const Record> records) {
   return table.rows();
 }
 
+std::string ScoreRow::cell() const { return percent_right(score, {low, high}); }
+std::string MeanScoreRow::cell() const { return percent_right(score, {low, high}); }
+
 std::vector<MeanScoreRow> mean_scores(std::span<const ScoreRow> table) {
   struct Sums {
     MeanScoreRow row;
-    double variance = 0;  // of the sum of task scores
-    double cautious = 0;  // the same, with two right and two wrong answers more for each task
+    double variance = 0;          // of the sum of task scores
+    double below = 0, above = 0;  // squares of the sides of the tasks' intervals
     double nll = 0;
     double nll_variance = 0;
     std::size_t nll_tasks = 0;
@@ -188,9 +255,8 @@ std::vector<MeanScoreRow> mean_scores(std::span<const ScoreRow> table) {
     ++sums.row.tasks;
     sums.row.score += r.score;
     sums.variance += r.stderr_score * r.stderr_score;
-    const double n = static_cast<double>(r.samples) + 4;
-    const double p = (r.score * static_cast<double>(r.samples) + 2) / n;
-    sums.cautious += p * (1 - p) / n;  // scores between 0 and 1 spread less than that
+    sums.below += (r.score - r.low) * (r.score - r.low);
+    sums.above += (r.high - r.score) * (r.high - r.score);
     if (!r.nll) continue;
     sums.nll += *r.nll;
     sums.nll_variance += r.stderr_nll * r.stderr_nll;
@@ -201,7 +267,8 @@ std::vector<MeanScoreRow> mean_scores(std::span<const ScoreRow> table) {
     const auto tasks = static_cast<double>(sums.row.tasks);
     sums.row.score /= tasks;
     sums.row.stderr_score = std::sqrt(sums.variance) / tasks;
-    sums.row.low = std::max(0.0, sums.row.score - kNormal95 * std::sqrt(sums.cautious) / tasks);
+    sums.row.low = std::max(0.0, sums.row.score - std::sqrt(sums.below) / tasks);
+    sums.row.high = std::min(1.0, sums.row.score + std::sqrt(sums.above) / tasks);
     if (sums.nll_tasks == sums.row.tasks) {
       sums.row.nll = sums.nll / tasks;
       sums.row.stderr_nll = std::sqrt(sums.nll_variance) / tasks;
@@ -246,28 +313,27 @@ NllComparison compare_nll(std::span<const Record> records, std::string_view meth
 ScoreComparison compare_scores(std::span<const ScorePair> pairs) {
   ScoreComparison out;
   std::vector<double> differences;
-  bool binary = true;
   for (const auto& [a, b] : pairs) {
-    binary = binary && (a == 0 || a == 1) && (b == 0 || b == 1);
     if (a > b) ++out.a_better;
     if (b > a) ++out.b_better;
     differences.push_back(100 * (a - b));
   }
   out.samples = differences.size();
   if (differences.empty()) return out;
+  std::sort(differences.begin(), differences.end());  // the same whatever the order of the records
   const Interval interval = interval_of(differences);
   out.difference = estimate(differences).mean;
-  out.low = interval.low;
-  out.high = interval.high;
-  if (binary && differences.size() > 1 && differences.front() == differences.back()) {
+  out.low = std::max(-100.0, interval.low);
+  out.high = std::min(100.0, interval.high);
+  if (differences.size() > 1 && differences.front() == differences.back()) {
     // All alike: resampling knows of no other outcome. With 95 % confidence less than this share would be another
     const double other = 100 * (1 - std::pow(0.05, 1 / static_cast<double>(differences.size())));
     out.low = std::max(-100.0, out.difference - other);
     out.high = std::min(100.0, out.difference + other);
   }
-  out.p_value = sign_test(std::min(out.a_better, out.b_better), std::max(out.a_better, out.b_better));
-  const bool enough = binary ? out.p_value < 0.05 : out.a_better + out.b_better >= kFewestThatDiffer;
-  out.differs = enough && (out.low > 0 || out.high < 0);
+  std::erase(differences, 0.0);
+  out.p_value = permutation_test(differences);
+  out.differs = out.p_value < kLevel;
   return out;
 }
 
@@ -276,46 +342,45 @@ NllComparison compare_nll(std::span<const ScorePair> pairs) {
   if (pairs.empty()) return out;
   std::vector<double> differences;
   for (const auto& [a, b] : pairs) differences.push_back(a - b);
+  std::sort(differences.begin(), differences.end());
   const Interval interval = interval_of(differences);
   out.difference = estimate(differences).mean;
   // A few answers that are lost make it lopsided; ± is the longer side
   const double half = std::max(out.difference - interval.low, interval.high - out.difference);
   out.low = out.difference - half;
   out.high = out.difference + half;
-  out.differs = pairs.size() >= kFewestThatDiffer && (out.low > 0 || out.high < 0);
+  out.differs = pairs.size() >= kFewestSamples && (out.low > 0 || out.high < 0);
   return out;
 }
 
-std::string NllComparison::verdict() const {
+std::string NllComparison::verdict(std::string_view with) const {
   if (samples == 0) return "nothing to compare";
-  const double half = (high - low) / 2;
-  if (!std::isfinite(half)) return fmt::format("{:+.3f} nats, one value only", difference);
-  if (differs) return fmt::format("{:+.3f} ± {:.3f} nats", difference, half);
-  const bool apart = low > 0 || high < 0;
-  return fmt::format("{} ({:+.3f} ± {:.3f} nats)", apart ? "too few to tell" : "no difference", difference, half);
+  if (samples < kFewestSamples) return fmt::format("too few samples ({}) to tell ({:+.3f} nats)", samples, difference);
+  const std::string found = fmt::format("{:+.3f} ± {:.3f} nats", difference, (high - low) / 2);
+  return differs ? found : fmt::format("{} ({})", tied(with), found);
 }
 
 std::string NllComparison::cell() const {
   if (samples == 0) return "-";
-  if (!std::isfinite(high - low)) return fmt::format("{:+.3f}", difference);
+  if (samples < kFewestSamples) return fmt::format("{:+.3f} (n = {})", difference, samples);
   return fmt::format("{:+.3f} ± {:.3f}{}", difference, (high - low) / 2, differs ? " *" : "");
 }
 
-std::string ScoreComparison::verdict() const {
+std::string ScoreComparison::verdict(std::string_view with) const {
   if (samples == 0) return "nothing to compare";
-  const double half = (high - low) / 2;
-  if (!std::isfinite(half)) return fmt::format("{:+.1f} points, one value only", difference);
-  const bool apart = low > 0 || high < 0;
-  if (!differs) {
-    return fmt::format("{} ({:+.1f} ± {:.1f} points)", apart ? "too few to tell" : "no difference", difference, half);
+  if (too_few()) return fmt::format("too few samples ({}) to tell ({:+.1f} points)", samples, difference);
+  std::string found = spread(difference, low, high, " points");
+  if (disputed()) {
+    found += fmt::format("; the interval says {}, the test decides: p = {:.2g}",
+                         differs ? "it may be 0" : "it is not 0", p_value);
   }
-  return fmt::format("{:+.1f} ± {:.1f} points", difference, half);
+  return differs ? found : fmt::format("{} ({})", tied(with), found);
 }
 
 std::string ScoreComparison::cell() const {
   if (samples == 0) return "-";
-  if (!std::isfinite(high - low)) return fmt::format("{:+.1f}", difference);
-  return fmt::format("{:+.1f} ± {:.1f}{}", difference, (high - low) / 2, differs ? " *" : "");
+  if (too_few()) return fmt::format("{:+.1f} (n = {})", difference, samples);
+  return spread(difference, low, high, "") + (differs ? " *" : "");
 }
 
 }  // namespace mrrope::eval

@@ -63,7 +63,7 @@ TEST_F(Reports, TheVerdictSaysWhatTheNumbersSay) {
       report->verdict.at(1),
       "Effective length, the longest above RULER's 85.6 %: none 512 (not sure of it); yarn x4 1k (not sure of it); "
       "mrrope-pro x4 2k (not sure of it).");
-  // yarn and mrrope-pro differ by 1e-4 nats here and there: not told apart
+  // yarn and mrrope-pro differ by 1e-4 nats here and there: tied
   EXPECT_EQ(report->verdict.at(2),
             "yarn x4 has the lowest perplexity at 2k: 3.857. Paired over 4 texts, it is tied with mrrope-pro x4.");
   EXPECT_NE(report->verdict.at(3).find("breaks beyond its trained 512 tokens"), std::string::npos);

@@ -16,6 +16,7 @@ using Json = nlohmann::ordered_json;
 Record sample() {
   Record r = test::answer_record({.task = "niah_multivalue", .score = 0.1 + 0.2});
   r.answer()->references = {"one", "two \"quoted\"\n"};
+  r.answer()->labels = {{"domain", "Code"}, {"id", "66f"}};
   r.answer()->others = {{"content_recall", 1.0 / 3}, {"exact", 0}};
   r.answer()->right = RightAnswer{.nll = 0.1 + 0.2, .tokens = 7};
   return r;
@@ -31,6 +32,7 @@ TEST(Answer, ComesBackBitForBit) {
   ASSERT_TRUE(back) << to_string(back.error());
   EXPECT_EQ(*back, sample());
   Record bare = sample();
+  bare.answer()->labels.clear();
   bare.answer()->others.clear();
   bare.answer()->rotation.clear();
   bare.answer()->right.reset();
@@ -54,7 +56,7 @@ TEST(Answer, AnythingUnexpectedIsAnErrorThatNamesTheField) {
   for (const auto& [field, value] : good["answer"].items()) {
     Json without = good;
     without["answer"].erase(field);
-    const bool optional = field == "others" || field == "right" || field == "rotation";
+    const bool optional = field == "labels" || field == "others" || field == "right" || field == "rotation";
     EXPECT_EQ(refusal(without), optional ? "accepted" : "answer." + field + ": missing");
     Json other = good;
     other["answer"][field] = nullptr;

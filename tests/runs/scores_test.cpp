@@ -71,8 +71,34 @@ TEST(Scores, TheHeadlineIsThePlainMeanOfTheTasks) {
   EXPECT_EQ(rows[0].tasks, 2U);
   EXPECT_DOUBLE_EQ(rows[0].score, 0.75);
   EXPECT_NEAR(rows[0].stderr_score, std::sqrt(1.0 / 12) / 2, 1e-15);
-  // By hand: task a (2 + 2) / 8, variance 0.25 / 8; task b (100 + 2) / 104, variance 0.980769 * 0.019231 / 104
-  EXPECT_NEAR(rows[0].low, 0.75 - 1.959964 * std::sqrt(0.25 / 8 + 102.0 / 104 * 2 / 104 / 104) / 2, 1e-12);
+  // Square and add, by hand: Wilson's intervals of the tasks are 0.15004 to 0.84996 and 0.96301 to 1
+  EXPECT_NEAR(rows[0].low, 0.75 - std::hypot(0.34996, 0.03699) / 2, 1e-5);
+  EXPECT_NEAR(rows[0].high, 0.75 + 0.34996 / 2, 1e-5);
+}
+
+// Newcombe 1998, Statistics in Medicine 17:857, table I, method 3.
+TEST(Scores, TheIntervalOfAShareIsWilsons) {
+  const auto expect = [](std::size_t right, std::size_t n, double low, double high) {
+    const Interval found = wilson95(static_cast<double>(right) / static_cast<double>(n), n);
+    EXPECT_NEAR(found.low, low, 5e-5) << right << " of " << n;
+    EXPECT_NEAR(found.high, high, 5e-5) << right << " of " << n;
+  };
+  expect(81, 263, 0.2553, 0.3662);
+  expect(15, 148, 0.0624, 0.1605);
+  expect(0, 20, 0, 0.1611);
+  expect(1, 29, 0.0061, 0.1718);
+}
+
+// The story: five right answers of five were printed as "100.0 ± 0.0".
+TEST(Scores, FiveOfFiveIsNotCertain) {
+  std::vector<Record> records;
+  add(records, "t", "a", 4096, repeat(1, 5));
+  const ScoreRow row = score_table(records).front();
+  EXPECT_NEAR(row.low, 5 / (5 + 1.959964 * 1.959964), 1e-9);  // Wilson's where all are right: n / (n + z^2)
+  EXPECT_EQ(row.high, 1);
+  const MeanScoreRow mean = mean_scores(score_table(records)).front();
+  EXPECT_DOUBLE_EQ(mean.low, row.low);  // of one task the mean is that task
+  EXPECT_EQ(mean.high, 1);
 }
 
 TEST(Scores, TheEffectiveLengthIsTheLongestAboveTheThreshold) {
@@ -133,6 +159,50 @@ TEST(Scores, TheSignTestIsExact) {
   EXPECT_EQ(p_of(0, 0), 1);
   EXPECT_LT(p_of(2000, 1000), 1e-60);  // 2^-3000 is no double
   EXPECT_GT(p_of(2000, 1000), 1e-80);
+}
+
+// Fisher 1935, The Design of Experiments, section 21: Darwin's 15 pairs of maize. 863 of the 32768 choices of signs
+// give a sum of 314 or more, and as many -314 or less.
+TEST(Scores, GradedDifferencesAreJudgedByThePermutationTest) {
+  std::vector<ScorePair> pairs;
+  for (const int d : {49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48}) {
+    pairs.push_back({d > 0 ? d / 100.0 : 0, d > 0 ? 0 : -d / 100.0});
+  }
+  pairs.push_back({0.3, 0.3});  // a tie says nothing
+  const ScoreComparison c = compare_scores(pairs);
+  EXPECT_NEAR(c.p_value, 2 * 863 / 32768.0, 1e-12);
+  EXPECT_FALSE(c.differs);
+}
+
+// Beyond 16 samples signs are drawn; 10 000 draws of a p of 0.05 have a standard error of 0.0022.
+TEST(Scores, ManyGradedDifferencesGetTheSameTest) {
+  std::mt19937 random(7);
+  std::vector<ScorePair> pairs;
+  double sum = 0;
+  double squares = 0;
+  for (int i = 0; i < 400; ++i) {
+    const double d = (static_cast<double>(random() % 1000) - 450) / 1000;
+    pairs.push_back({d > 0 ? d : 0, d > 0 ? 0 : -d});
+    sum += d;
+    squares += d * d;
+  }
+  const double normal = std::erfc(std::fabs(sum) / std::sqrt(2 * squares));  // of a sum of 400 it is near enough
+  EXPECT_NEAR(compare_scores(pairs).p_value, normal, 0.01);
+}
+
+// Five of a hundred differ, all to one side: resampling leaves 0 out, and five coins do as much once in sixteen times.
+TEST(Scores, WhereTestAndIntervalDisagreeTheTestDecidesAndThatIsSaid) {
+  std::vector<ScorePair> pairs(5, {1, 0});
+  pairs.resize(100, {1, 1});
+  const ScoreComparison five = compare_scores(pairs);  // 5 to 0 of 100
+  EXPECT_GT(five.low, 0);
+  EXPECT_EQ(five.p_value, 0.0625);
+  EXPECT_TRUE(five.disputed());
+  EXPECT_FALSE(five.differs);
+  EXPECT_TRUE(five.verdict().starts_with("tied (+5.0 ")) << five.verdict();
+  EXPECT_TRUE(five.verdict().ends_with("; the interval says it is not 0, the test decides: p = 0.062)"))
+      << five.verdict();
+  EXPECT_FALSE(five.cell().ends_with("*"));
 }
 
 // Against another computation of the same: the differences one by one, and the normal interval.
@@ -210,8 +280,8 @@ TEST(Scores, WithoutATaskAllOfThemCount) {
   add(records, "t", "b", 4096, repeat(1, 10));
   EXPECT_EQ(compare_scores(records, "a", 4, "b", 4, "", 4096).difference, 50);
   EXPECT_EQ(compare_scores(records, "a", 4, "b", 4, "", 4096).samples, 20U);
-  EXPECT_EQ(compare_scores(records, "a", 4, "b", 4, "s", 4096).verdict(), "+100.0 ± 12.9 points");
-  EXPECT_EQ(compare_scores(records, "a", 4, "b", 4, "t", 4096).verdict(), "no difference (+0.0 ± 25.9 points)");
+  EXPECT_EQ(compare_scores(records, "a", 4, "b", 4, "s", 4096).verdict(), "+100.0 points (+74.1 to +100.0)");
+  EXPECT_EQ(compare_scores(records, "a", 4, "b", 4, "t", 4096).verdict(), "tied (+0.0 ± 25.9 points)");
   EXPECT_EQ(compare_scores(records, "a", 4, "none", 1, "", 4096).verdict(), "nothing to compare");
 }
 
@@ -238,11 +308,13 @@ TEST(Scores, FiveOfFiveIsNotADifference) {
   const ScoreComparison c = compare_scores(records, "a", 4, "b", 4, "t", 4096);
   EXPECT_EQ(c.p_value, 0.0625);
   EXPECT_FALSE(c.differs);
+  EXPECT_EQ(c.verdict(), "too few samples (5) to tell (+100.0 points)");
+  EXPECT_EQ(c.cell(), "+100.0 (n = 5)");
   std::vector<Record> one;
   add(one, "t", "a", 4096, {1});
   add(one, "t", "b", 4096, {0});
-  EXPECT_EQ(compare_scores(one, "a", 4, "b", 4, "t", 4096).verdict(), "+100.0 points, one value only");
-  EXPECT_EQ(compare_scores(one, "a", 4, "b", 4, "t", 4096).cell(), "+100.0");
+  EXPECT_EQ(compare_scores(one, "a", 4, "b", 4, "t", 4096).verdict(), "too few samples (1) to tell (+100.0 points)");
+  EXPECT_EQ(compare_scores(one, "a", 4, "b", 4, "t", 4096).cell(), "+100.0 (n = 1)");
 }
 
 // 200 experiments with two equal plans: one in twenty may look different.
