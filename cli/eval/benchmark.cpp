@@ -21,7 +21,7 @@ namespace mrrope::cli {
 
 namespace {
 
-constexpr std::uint64_t kMaxHaystack = std::uint64_t{256} << 20;
+constexpr std::size_t kMaxHaystack = std::size_t{256} << 20;
 constexpr std::size_t kStoryBytes = std::size_t{1} << 20;  // some 230,000 tokens; longer prompts repeat it
 
 Result<void> check_texts(const eval::Task& task, const eval::TaskTexts& texts) {
@@ -29,23 +29,88 @@ Result<void> check_texts(const eval::Task& task, const eval::TaskTexts& texts) {
     return usage(fmt::format("{} asks questions of a file: SQuAD, HotpotQA or NQ-open", task.name), "--questions");
   }
   if (task.needs == eval::TaskNeeds::items && texts.items.empty()) {
-    return usage(fmt::format("{} asks the questions of its own file", task.name), "--items");
+    return usage(fmt::format("{0} asks the questions of a file: {1}", task.name,
+                             task.group == "longbench2" ? "LongBench-v2's data.json"
+                                                        : fmt::format("InfiniteBench's {}.jsonl", task.name)),
+                 "--items");
   }
   return {};
 }
 
-// A file serves one of two tasks: of RULER's questions qa_1 is SQuAD and qa_2 is HotpotQA, whose answers need several
-// documents; of InfiniteBench's items code_debug has options, the dialogues have none.
+// The task that the files are for; empty: there is no file. Of RULER's questions qa_1 is SQuAD and qa_2 is HotpotQA,
+// whose answers need several documents.
+std::string_view task_of_files(const eval::TaskTexts& texts) {
+  if (!texts.items.empty()) return texts.items.front().task;
+  if (texts.questions.empty()) return "";
+  return std::any_of(texts.questions.begin(), texts.questions.end(), [](const eval::Question& q) { return q.gold > 1; })
+             ? "qa_2"
+             : "qa_1";
+}
+
+bool asks_a_file(const eval::Task& task) {
+  return task.needs == eval::TaskNeeds::questions || task.needs == eval::TaskNeeds::items;
+}
+
 bool fits_file(const eval::Task& task, const eval::TaskTexts& texts) {
-  if (task.needs == eval::TaskNeeds::questions) {
-    const bool several =
-        std::any_of(texts.questions.begin(), texts.questions.end(), [](const eval::Question& q) { return q.gold > 1; });
-    return several == (task.name == "qa_2");
+  return !asks_a_file(task) || task.name == task_of_files(texts);
+}
+
+// InfiniteBench's tasks are files of the same fields, and a score of one by the rule of another means nothing: a file
+// says which it is, or is refused.
+Result<void> check_items(const BenchmarkCommand& command, const eval::TaskTexts& texts) {
+  if (command.items.empty()) return {};
+  if (texts.items.empty()) return usage("the file holds no items", "--items");
+  const std::string& held = texts.items.front().task;
+  for (const eval::Item& item : texts.items) {
+    if (item.task != held) {
+      return usage(fmt::format("the file holds items of {} and of {}; ask one task at a time", base::printable(held),
+                               base::printable(item.task)),
+                   "--items");
+    }
   }
-  if (task.needs == eval::TaskNeeds::items && task.group == "infinitebench") {
-    return texts.items.front().options.empty() == (task.name == "longdialogue_qa_eng");
+  const eval::Task* task = eval::find_task(held);
+  if (task != nullptr && task->group == command.group && task->needs == eval::TaskNeeds::items) return {};
+  std::vector<std::string> files;
+  for (const eval::Task& t : eval::tasks()) {
+    if (t.group == command.group && t.needs == eval::TaskNeeds::items) files.push_back(fmt::format("{}.jsonl", t.name));
   }
-  return true;
+  if (task != nullptr && task->group != command.group) {
+    return usage(fmt::format("the file holds {}: mrrope eval {} asks its questions", held, task->group), "--items");
+  }
+  if (task != nullptr) {
+    return usage(fmt::format("the file holds {}, whose prompts are made here at any length: leave it out, and ask for "
+                             "--tasks {}",
+                             held, held),
+                 "--items");
+  }
+  if (command.group == "longbench2") {
+    return usage("the file holds items of InfiniteBench, not of LongBench-v2 (choice_A …)", "--items");
+  }
+  if (held.empty()) {
+    return usage(fmt::format("nothing says which task the file holds: name it {} as published, or add \"task\": \"{}\" "
+                             "to its entries",
+                             fmt::join(files, " or "), files.front().substr(0, files.front().find('.'))),
+                 "--items");
+  }
+  return usage(fmt::format("the file holds {}, which is not measured here; {} are", base::printable(held),
+                           fmt::join(files, " and ")),
+               "--items");
+}
+
+// A file that was named and that no task reads would be a surprise.
+Result<void> check_files_are_used(const BenchmarkCommand& command, const eval::TaskTexts& texts,
+                                  const std::vector<const eval::Task*>& chosen) {
+  const std::string_view held = task_of_files(texts);
+  for (const eval::Task* task : chosen) {
+    if (!fits_file(*task, texts)) {
+      return usage(fmt::format("{} asks the questions of its own file; this one holds {}", task->name, held),
+                   command.items.empty() ? "--questions" : "--items");
+    }
+  }
+  const auto reads = [](const eval::Task* task) { return asks_a_file(*task); };
+  if (held.empty() || std::any_of(chosen.begin(), chosen.end(), reads)) return {};
+  return usage(fmt::format("the file holds {}, and --tasks asks for {} only", held, command.tasks),
+               command.items.empty() ? "--questions" : "--items");
 }
 
 // "all": those whose texts are there; what is left out is said, for a mean of eleven tasks is not that of thirteen.
@@ -58,12 +123,12 @@ Result<std::vector<const eval::Task*>> tasks_of(const BenchmarkCommand& command,
       if (check_texts(task, texts) && fits_file(task, texts)) chosen.push_back(&task);
       else left_out.push_back(task.name);
     }
-    if (chosen.empty()) return usage("no task of this group without a file of its items", "--items");
     if (!left_out.empty()) {
       const bool given = !command.questions.empty() || !command.items.empty();
-      note("left out  {}: {} {}\n", base::join(left_out),
-           given ? "nothing for it in the file of" : "the questions come by",
-           command.group == "ruler" ? "--questions" : "--items");
+      const char* flag = command.group == "ruler" ? "--questions" : "--items";
+      note("left out  {}: {}\n", base::join(left_out),
+           given ? fmt::format("the file of {} is for {}", flag, task_of_files(texts))
+                 : fmt::format("they ask the questions of a file ({})", flag));
     }
     return chosen;
   }
@@ -82,6 +147,7 @@ Result<std::vector<const eval::Task*>> tasks_of(const BenchmarkCommand& command,
     if (const auto ok = check_texts(*task, texts); !ok) return ok.error();
     if (std::find(chosen.begin(), chosen.end(), task) == chosen.end()) chosen.push_back(task);
   }
+  if (const auto ok = check_files_are_used(command, texts, chosen); !ok) return ok.error();
   return chosen;
 }
 
@@ -91,7 +157,7 @@ Result<eval::TaskTexts> texts_of(const BenchmarkCommand& command) {
     const Result<std::vector<std::string>> files = eval::files_of(command.eval.texts);
     if (!files) return files.error();
     for (const std::string& path : *files) {
-      const Result<std::string> text = base::read_file(path, kMaxHaystack);
+      const Result<std::string> text = eval::beginning_of(path, kMaxHaystack - texts.haystack.size());
       if (!text) return text.error();
       texts.haystack += *text;
     }
@@ -164,6 +230,7 @@ void say_too_long(std::int64_t items) { note("{} of the items do not fit; they a
 Result<Prepared> prepare(const BenchmarkCommand& command) {
   Result<eval::TaskTexts> texts = texts_of(command);
   if (!texts) return texts.error();
+  if (const auto ok = check_items(command, *texts); !ok) return ok.error();
   Result<eval::BenchmarkOptions> options = options_of(command, *texts);
   if (!options) return options.error();
   return Prepared{*std::move(texts), *std::move(options)};

@@ -86,8 +86,11 @@ void add_sample_options(CLI::App& command, const Kind& kind, BenchmarkCommand& b
     command.add_option("--questions", b.questions, "SQuAD, HotpotQA or NQ-open, for the qa tasks")->type_name("FILE");
   }
   if (group == "infinitebench" || group == "longbench2") {
-    CLI::Option* data =
-        command.add_option("--items", b.items, "the file of the items, .json or .jsonl")->type_name("FILE");
+    CLI::Option* data = command
+                            .add_option("--items", b.items,
+                                        group == "longbench2" ? "LongBench-v2's data.json"
+                                                              : "code_debug.jsonl or longdialogue_qa_eng.jsonl")
+                            ->type_name("FILE");
     if (group == "longbench2") {
       data->required();
       command.add_flag("--generate", b.generate, "let the model write its answer (default: the likeliest\nletter)");

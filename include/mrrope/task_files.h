@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Questions and whole items from the files that benchmarks are published in.
+// Questions and whole items from the files that benchmarks are published in, and plain documents.
 //
 //   Result<QuestionFile> file = read_questions("dev-v2.0.json");    // for RULER's qa: documents and questions
 //   read_items("data.json", [&](Item&& item) { … return true; });   // one at a time: a file of any size
+//   read_texts("texts.jsonl", [&](std::string&& text) { … return true; });
 //
 // A file is a list of objects, or objects one after the other (.jsonl), plain or gzip; what an object is, its fields
 // say. Texts are kept as they are. The first malformed entry ends the reading with an Error whose place is the file,
@@ -16,6 +17,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mrrope/result.h"
@@ -50,6 +52,7 @@ Result<QuestionFile> read_questions(const std::string& path);
 
 // A question with its whole context.
 struct Item {
+  std::string task;  // "longbench2", or the name InfiniteBench gives it, "code_debug"; empty: nobody says
   std::string id;
   std::string context;
   std::string question;
@@ -61,9 +64,20 @@ struct Item {
 // Called with each item in the order of the file; false: no more is wanted.
 using TakeItem = std::function<bool(Item&&)>;
 
-//   InfiniteBench  {id, context, input, answer, options?}
+//   InfiniteBench  {id, context, input, answer, options?, task?}
 //                  An answer is a text, a number or a list of them; with options one of them, or that and its letter.
+//                  Its twelve tasks have the same fields: which one it is says `task`, or else the file's name, if it
+//                  is the published one: code_debug.jsonl. Both, and different: an Error.
 //   LongBench-v2   {_id, domain, sub_domain, difficulty, length, question, choice_A … choice_D, answer, context}
 Result<void> read_items(const std::string& path, const TakeItem& take);
+
+// ---- Plain documents -----------------------------------------------------------------------------------------------
+
+// A file of documents by its name: .jsonl, .jsonl.gz. Others are one text each.
+bool holds_documents(std::string_view path);
+
+// The `text` of each entry, in the order of the file; other fields say nothing. An entry without it is an Error.
+using TakeText = std::function<bool(std::string&&)>;
+Result<void> read_texts(const std::string& path, const TakeText& take);
 
 }  // namespace mrrope::eval

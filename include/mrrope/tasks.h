@@ -106,6 +106,7 @@ struct Sample {
   std::vector<Needle> needles;     // ascending
   std::int64_t prompt_tokens = 0;  // of prompt + answer_prefix, as one text
   double depth = -1;               // of the first needle: its token / prompt_tokens; negative: there is none
+  std::map<std::string, std::string> labels = {};  // of an item: its id, and Item::labels
 };
 
 // Generated prompts fill the length to within the least that can be added: a word, a number, an entry of a list. Items

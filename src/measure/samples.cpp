@@ -91,6 +91,7 @@ Record record_of(const Task& task, const Sample& sample) {
   answer.depth = sample.depth;
   answer.asked_depth = sample.request.depth.value_or(-1);
   answer.references = sample.references;
+  answer.labels = sample.labels;
   record.result = std::move(answer);
   return record;
 }

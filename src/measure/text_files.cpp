@@ -3,9 +3,14 @@
 
 #include <glob.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <system_error>
+
+#include "files/file.h"
+#include "mrrope/task_files.h"
 
 namespace mrrope::eval {
 
@@ -34,6 +39,28 @@ Result<std::vector<std::string>> files_of(std::span<const std::string> patterns)
   }
   if (files.empty()) return Error{ErrorCode::io, "no text files there", patterns.empty() ? "" : patterns.front()};
   return files;
+}
+
+Result<std::string> beginning_of(const std::string& path, std::size_t most) {
+  std::string text;
+  if (holds_documents(path)) {
+    const Result<void> read = read_texts(path, [&](std::string&& document) {
+      text += (text.empty() ? "" : "\n\n") + document;
+      return text.size() < most;
+    });
+    if (!read) return read.error();
+    text.resize(std::min(text.size(), most));
+    return text;
+  }
+  const Result<base::File> file = base::File::open(path, base::File::Access::read);
+  if (!file) return file.error();
+  const Result<std::uint64_t> size = file->size();
+  if (!size) return size.error();
+  text.resize(static_cast<std::size_t>(std::min<std::uint64_t>(*size, most)));
+  const Result<std::size_t> bytes = file->read_at(0, base::bytes_of(text));
+  if (!bytes) return bytes.error();
+  text.resize(*bytes);
+  return text;
 }
 
 }  // namespace mrrope::eval

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct Draft {
   std::string answer = {};  // what a perfect reader would say, to see that the answer's budget holds it
   std::vector<std::string> other_answers = {};  // that are as right
   std::vector<std::string> references = {};
-  std::vector<Range> needles = {};  // of the prompt
+  std::vector<Range> needles = {};                 // of the prompt
+  std::map<std::string, std::string> labels = {};  // of an item
 };
 
 // Records are lines of which one is asked for; words are filler that says nothing, or the smallest thing a text

@@ -36,8 +36,10 @@ Result<std::size_t> right_option(const Item& item) {
 
 std::string letter(std::size_t option) { return {static_cast<char>('A' + option)}; }
 
-// One form that does not grow.
-Forms whole(const Draft& draft) {
+// One form that does not grow, with what its file says of the item.
+Forms whole(Draft draft, const Item& item) {
+  draft.labels = item.labels;
+  draft.labels["id"] = item.id;
   return std::vector{Form{.draft = [draft](Size) { return draft; }, .grows = Form::Grows::never}};
 }
 
@@ -55,7 +57,8 @@ Forms code_debug(const Brief& brief) {
   return whole({.prompt = prompt + "Answer with the letter of the option.\n",
                 .answer_prefix = "The correct option is:",
                 .answer = " " + letter(*right) + ". " + (*item)->options[*right],
-                .references = {letter(*right), (*item)->options[*right]}});
+                .references = {letter(*right), (*item)->options[*right]}},
+               **item);
 }
 
 Forms longdialogue(const Brief& brief) {
@@ -69,7 +72,8 @@ Forms longdialogue(const Brief& brief) {
                 .answer_prefix = "The name replaced by $$MASK$$ is",
                 .answer = " " + (*item)->answers[0] + ".",
                 .other_answers = spaced((*item)->answers),
-                .references = (*item)->answers});
+                .references = (*item)->answers},
+               **item);
 }
 
 Forms longbench2(const Brief& brief) {
@@ -86,7 +90,8 @@ Forms longbench2(const Brief& brief) {
   return whole({.prompt = prompt + "Give the answer in this form: \"The correct answer is (letter)\".\n",
                 .answer_prefix = "The correct answer is",
                 .answer = " (" + letter(*right) + ")",
-                .references = {letter(*right)}});
+                .references = {letter(*right)}},
+               **item);
 }
 
 }  // namespace mrrope::eval::drafts

@@ -116,7 +116,8 @@ Result<Sample> make_sample(const Task& task, const TaskTexts& texts, const Sampl
                 .references = std::move(fitted->draft.references),
                 .answers = right_answers(std::move(fitted->draft.other_answers)),
                 .needles = {},
-                .prompt_tokens = fitted->tokens};
+                .prompt_tokens = fitted->tokens,
+                .labels = std::move(fitted->draft.labels)};
   for (const drafts::Range& r : fitted->draft.needles) sample.needles.push_back({.begin = r.begin, .end = r.end});
   std::sort(sample.needles.begin(), sample.needles.end(),
             [](const Needle& a, const Needle& b) { return a.begin < b.begin; });

@@ -5,8 +5,10 @@
 #include "mrrope/task_files.h"
 
 #include <cstdlib>
+#include <map>
 #include <random>
 
+#include "mrrope/tasks.h"
 #include "tests/support/json_paths.h"
 #include "tests/support/temporary_files.h"
 
@@ -177,6 +179,59 @@ TEST_F(TaskFiles, LongBench2GivesItsLabels) {
   EXPECT_EQ(item.answers, Texts{"C"});
   EXPECT_EQ(item.labels, (std::map<std::string, std::string>{
                              {"domain", "Code"}, {"sub_domain", "Repo"}, {"difficulty", "hard"}, {"length", "short"}}));
+}
+
+// The story: twelve tasks have the same fields, and longbook_choice_eng.jsonl was scored as code_debug.
+TEST_F(TaskFiles, InfiniteBenchSaysItsTaskByNameOrByField) {
+  const std::string line = kInfiniteBench.substr(0, kInfiniteBench.find('\n'));
+  const auto task = [&](const std::string& name, const std::string& content) {
+    const Result<std::vector<Item>> list = all_items(write(name, content));
+    return list ? list->front().task : to_string(list.error());
+  };
+  EXPECT_EQ(task("longbook_choice_eng.jsonl", line), "longbook_choice_eng");
+  EXPECT_EQ(task("code_debug.json", line), "code_debug");
+  EXPECT_EQ(task("mine.jsonl", line), "");
+  const std::string said = R"({"task": "code_debug", )" + line.substr(1);
+  EXPECT_EQ(task("mine.jsonl", said), "code_debug");
+  EXPECT_EQ(task("code_debug.jsonl", said), "code_debug");
+  EXPECT_EQ(task("code_run.jsonl", said),
+            path("code_run.jsonl") + ": entry 1: task: says code_debug, the file's name code_run");
+  EXPECT_EQ(all_items(write("data.json", kLongBench2))->front().task, "longbench2");
+}
+
+TEST_F(TaskFiles, AnItemsSampleKeepsWhatTheFileSaysOfIt) {
+  TaskTexts texts;
+  texts.items = *items(kLongBench2);
+  const auto bytes = [](std::string_view text) { return Result<std::int64_t>(std::ssize(text)); };
+  const Result<Sample> sample = make_sample(*find_task("longbench2"), texts, {.length = 4096}, bytes);
+  ASSERT_TRUE(sample) << to_string(sample.error());
+  EXPECT_EQ(
+      sample->labels,
+      (std::map<std::string, std::string>{
+          {"id", "66f"}, {"domain", "Code"}, {"sub_domain", "Repo"}, {"difficulty", "hard"}, {"length", "short"}}));
+}
+
+// ---- Documents -----------------------------------------------------------------------------------------------------
+
+TEST_F(TaskFiles, DocumentsAreTheTextsOfTheirLines) {
+  const auto texts = [](const std::string& path) {
+    Texts out;
+    const Result<void> read = read_texts(path, [&](std::string&& text) {
+      out.push_back(std::move(text));
+      return true;
+    });
+    if (!read) out.push_back(to_string(read.error()));
+    return out;
+  };
+  const std::string two = "{\"text\": \"One.\\nTwo\", \"meta\": {\"n\": 1}}\n\n{\"id\": 3, \"text\": \"ü\"}";
+  EXPECT_EQ(texts(write("a.jsonl", two)), (Texts{"One.\nTwo", "ü"}));
+  EXPECT_EQ(texts(write_gzip("a.jsonl.gz", two)), (Texts{"One.\nTwo", "ü"}));
+  EXPECT_EQ(texts(write("b.jsonl", two + R"({"content": "x"})")).back(),
+            path("b.jsonl") +
+                R"(: entry 3: expected a field "text": a .jsonl is documents, one per line; other files are one text)");
+  EXPECT_TRUE(holds_documents("x/a.jsonl"));
+  EXPECT_TRUE(holds_documents("a.jsonl.gz"));
+  EXPECT_FALSE(holds_documents("jsonl.txt"));
 }
 
 // LongBench-v2 has hundreds of megabytes, and base::parse_json takes 64.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <array>
+#include <filesystem>
 
+#include "base/text.h"
 #include "mrrope/task_files.h"
 #include "tasks/files/entries.h"
 
@@ -39,8 +42,32 @@ std::string letter_of(const std::vector<std::string>& answer, const std::vector<
   return {kLetters[static_cast<std::size_t>(found - options.begin())]};
 }
 
-Item read_infinitebench(ObjectReader& in) {
-  Item item{.id = scalar_of(in.any("id"), in.path("id")),
+// InfiniteBench's files, each named for its task.
+constexpr std::array<std::string_view, 12> kPublished = {
+    "code_debug",      "code_run",        "kv_retrieval",     "longbook_choice_eng",
+    "longbook_qa_chn", "longbook_qa_eng", "longbook_sum_eng", "longdialogue_qa_eng",
+    "math_calc",       "math_find",       "number_string",    "passkey"};
+
+// "code_debug" of "data/code_debug.jsonl.gz"; empty for any other name.
+std::string published_task(const std::string& path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  name.resize(std::min(name.size(), name.find('.')));
+  return std::find(kPublished.begin(), kPublished.end(), name) != kPublished.end() ? name : "";
+}
+
+std::string task_of(ObjectReader& in, const std::string& by_name) {
+  if (!in.has("task")) return by_name;
+  std::string task = in.text("task");
+  if (!by_name.empty() && task != by_name) {
+    in.reject("task", ErrorCode::inconsistent,
+              fmt::format("says {}, the file's name {}", base::printable(task), by_name));
+  }
+  return task;
+}
+
+Item read_infinitebench(ObjectReader& in, const std::string& by_name) {
+  Item item{.task = task_of(in, by_name),
+            .id = scalar_of(in.any("id"), in.path("id")),
             .context = in.text("context"),
             .question = in.text("input"),
             .options = {},
@@ -56,7 +83,8 @@ Item read_infinitebench(ObjectReader& in) {
 }
 
 Item read_longbench2(ObjectReader& in) {
-  Item item{.id = scalar_of(in.any("_id"), in.path("_id")),
+  Item item{.task = "longbench2",
+            .id = scalar_of(in.any("_id"), in.path("_id")),
             .context = in.text("context"),
             .question = in.text("question"),
             .options = {in.text("choice_A"), in.text("choice_B"), in.text("choice_C"), in.text("choice_D")},
@@ -72,9 +100,10 @@ Item read_longbench2(ObjectReader& in) {
 }  // namespace
 
 Result<void> read_items(const std::string& path, const TakeItem& take) {
+  const std::string by_name = published_task(path);
   return for_each_entry(path, kMostBytes, [&](ObjectReader& in) {
     if (in.has("choice_A")) return take(read_longbench2(in));
-    if (in.has("input")) return take(read_infinitebench(in));
+    if (in.has("input")) return take(read_infinitebench(in, by_name));
     reject("", "expected an entry of LongBench-v2 (choice_A) or InfiniteBench (input)");
   });
 }
