@@ -64,6 +64,19 @@ int run_task(const EvalOptions& options, const std::vector<std::string>& command
   return print_results(options, session->run, *candidates, task.columns);
 }
 
+void say_shorter(const Documents& documents, std::int64_t longest) {
+  std::vector<const eval::Document*> shorter;
+  for (const eval::Document& document : documents) {
+    if (std::ssize(document.tokens) < longest) shorter.push_back(&document);
+  }
+  if (shorter.size() == 1) {
+    note("{} has {} tokens: it counts at the lengths it reaches\n", shorter[0]->name, shorter[0]->tokens.size());
+  } else if (!shorter.empty()) {
+    note("{} of {} documents are shorter than {}: each counts at the lengths it reaches\n", shorter.size(),
+         documents.size(), format_context(longest));
+  }
+}
+
 int run_ppl(const PplCommand& options, const std::vector<std::string>& command) {
   eval::PplOptions ppl;
   const Result<std::vector<std::int64_t>> lengths = parse_lengths(options.lengths, "--lengths");
@@ -90,11 +103,7 @@ int run_ppl(const PplCommand& options, const std::vector<std::string>& command) 
                    .columns = ppl.lengths,
                    .measure = [&](Session& session, LlamaContext& context, const Documents& documents,
                                   const Candidates& candidates) {
-                     for (const eval::Document& document : documents) {
-                       if (std::ssize(document.tokens) >= longest) continue;
-                       note("{}: {} tokens, shorter than {}; it counts at lengths it reaches\n", document.name,
-                            document.tokens.size(), longest);
-                     }
+                     say_shorter(documents, longest);
                      return measure_ppl(session.model, context, documents, candidates, ppl, session.run,
                                         make_control(session.run));
                    }});
@@ -107,7 +116,8 @@ Result<void> check_no_windows(const std::string& model) {
   const Result<RopeSpec> spec = rope_spec(*file);
   if (!spec) return Error{spec.error().code, to_string(spec.error()), model};
   if (!has_windows(*spec)) return {};
-  return Error{ErrorCode::unsupported, "some of its layers see a window only; measure with eval ppl", model};
+  return Error{ErrorCode::unsupported,
+               "some of its layers see only a window, which the probe would move, too: use mrrope eval ppl", model};
 }
 
 int run_gap(const GapCommand& options, const std::vector<std::string>& command) {

@@ -27,13 +27,14 @@
 namespace mrrope::eval {
 
 struct Document {
-  std::string name;           // for people: the file's name
-  std::string hash;           // of the file
+  std::string name;           // for people: the file's name, with a number if it holds several
+  std::string hash;           // of the file, or of the text where it holds several
   std::vector<Token> tokens;  // BOS first where the model wants one
 };
 
 // `patterns`: files, or patterns with * and ?, in the order given, names within a pattern sorted. At most `tokens` of
-// each are kept. Errors: a pattern that names no file; no file that has any text.
+// each are kept. A .jsonl holds documents, one per line, as read_texts() reads them; any other file is one. Errors: a
+// pattern that names no file; no file that has any text.
 Result<std::vector<Document>> load_documents(const LlamaModel& model, std::span<const std::string> patterns,
                                              std::int64_t tokens);
 

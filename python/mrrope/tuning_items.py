@@ -6,6 +6,8 @@ Numbers and choices are those of src/in_process/tune.cpp and tune_texts.cpp; pyt
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 
 from . import _core
@@ -52,9 +54,9 @@ class Items:
         wanted = (_ITEMS + _HELD_OUT_TEXTS) * self.read
         if texts is None:
             texts = [_core.built_in_story(_BYTES_PER_TOKEN * wanted)]
-        contents = [_content(text, 2 * _BYTES_PER_TOKEN * wanted) for text in texts]
-        self._split([(tokens.bos + tokens.of(text))[:wanted] for text in contents])
-        self._haystack = contents[0].encode("utf-8")[:_HAYSTACK_BYTES].decode("utf-8", "ignore")
+        contents = [_contents(text, 2 * _BYTES_PER_TOKEN * wanted) for text in texts]
+        self._split([(tokens.bos + tokens.of(text))[:wanted] for several in contents for text in several])
+        self._haystack = "\n\n".join(contents[0]).encode("utf-8")[:_HAYSTACK_BYTES].decode("utf-8", "ignore")
 
     def _split(self, documents: list[list[int]]) -> None:
         """Texts of `read` tokens, each with the model's own beginning: of several documents others for the verdict."""
@@ -110,14 +112,29 @@ class Items:
         return [self._prompt(*kind, seed, index) for kind in kinds for index in range(_HELD_OUT_SAMPLES)]
 
 
-def _content(text: Text, characters: int) -> str:
+def _contents(text: Text, characters: int) -> list[str]:
+    """Of a .jsonl the documents, one per line; of anything else itself."""
     if isinstance(text, str):
-        return text[:characters].encode("utf-8", "replace").decode("utf-8")
+        return [text[:characters].encode("utf-8", "replace").decode("utf-8")]
+    path = os.fspath(text)
     try:
-        with open(text, encoding="utf-8", errors="replace") as file:
-            return file.read(characters)
+        with (gzip.open if path.endswith(".jsonl.gz") else open)(path, "rt", encoding="utf-8", errors="replace") as file:
+            if path.endswith((".jsonl", ".jsonl.gz")):
+                return [_text_of(line, f"{path}: line {n}")[:characters] for n, line in enumerate(file, 1) if line.strip()]
+            return [file.read(characters)]
     except OSError as problem:
-        raise Error(str(problem.strerror), "input/output", os.fspath(text)) from problem
+        raise Error(str(problem.strerror or problem), "input/output", path) from problem
+
+
+def _text_of(line: str, place: str) -> str:
+    try:
+        entry = json.loads(line)
+    except ValueError as problem:
+        raise Error(str(problem), "malformed", place) from problem
+    if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
+        message = 'expected a field "text": a .jsonl is documents, one per line; other files are one text'
+        raise Error(message, "malformed", place)
+    return entry["text"]
 
 
 def _in_turn(lists: list[list[list[int]]], count: int) -> list[list[int]]:

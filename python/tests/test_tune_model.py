@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import mrrope
-from mrrope import measuring
+from mrrope import measuring, tuning_items
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 try:
@@ -292,6 +292,14 @@ def test_what_is_no_list_of_texts_or_no_model_is_a_type_error(tiny):
         mrrope.tune(tiny, tiny_model.tokenizer(), "1k", texts="a novel")
     with pytest.raises(TypeError):
         mrrope.tune(None, tiny_model.tokenizer(), "1k")
+
+
+def test_a_jsonl_is_texts_one_per_line(tiny, tmp_path):
+    (tmp_path / "texts.jsonl").write_text('{"text": "one"}\n\n{"text": "two"}\n', encoding="utf-8")
+    assert tuning_items._contents(tmp_path / "texts.jsonl", 100) == ["one", "two"]  # pylint: disable=protected-access
+    (tmp_path / "other.jsonl").write_text('{"content": "one"}\n', encoding="utf-8")
+    with pytest.raises(mrrope.Error, match='expected a field "text"'):
+        mrrope.tune(tiny, tiny_model.tokenizer(), "1k", texts=[tmp_path / "other.jsonl"])
 
 
 def test_a_patched_model_stays_patched_and_is_refused(tiny):

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "files/file.h"
 #include "measure/text_files.h"
 #include "mrrope/tuning.h"
 
@@ -16,7 +15,7 @@ namespace {
 
 // Beyond this a reading costs minutes on a processor and ranks plans no better (docs/tune.md).
 constexpr std::int64_t kReadAtMost = 16384;
-constexpr std::uint64_t kHaystackBytes = std::uint64_t{4} << 20;
+constexpr std::size_t kHaystackBytes = std::size_t{4} << 20;
 
 std::int64_t rounded(double tokens) { return static_cast<std::int64_t>(std::llround(tokens / 256)) * 256; }
 
@@ -107,12 +106,9 @@ Result<TuneTexts> tune_texts(const LlamaModel& model, std::span<const std::strin
   }
   const Result<std::vector<std::string>> files = files_of(patterns);
   if (!files) return files.error();
-  const Result<base::File> file = base::File::open(files->front(), base::File::Access::read);
-  if (!file) return file.error();
-  out.tasks.haystack.resize(kHaystackBytes);
-  const Result<std::size_t> bytes = file->read_at(0, base::bytes_of(out.tasks.haystack));
-  if (!bytes) return bytes.error();
-  out.tasks.haystack.resize(*bytes);
+  Result<std::string> haystack = beginning_of(files->front(), kHaystackBytes);
+  if (!haystack) return haystack.error();
+  out.tasks.haystack = *std::move(haystack);
   return out;
 }
 

@@ -116,6 +116,33 @@ def test_extended_file_and_plan_give_the_same_number(tmp_path):
     assert baked["ppl"] == injected["ppl"]
 
 
+def test_a_jsonl_is_documents_one_per_line(tmp_path):
+    """It was one text of braces and quotes."""
+    texts = [TEXT.read_text(encoding="utf-8")[at:at + 3000] for at in (0, 9000)]
+    for i, text in enumerate(texts):
+        (tmp_path / f"{i}.txt").write_text(text, encoding="utf-8")
+    lines = [json.dumps({"id": i, "text": text}) for i, text in enumerate(texts)]
+    (tmp_path / "texts.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    ask = ["--factor", 4, "--methods", "yarn", "--lengths", 1024]
+    files = evaluate(*ask, text=tmp_path / "*.txt")["yarn", 1024]
+    lines = evaluate(*ask, text=tmp_path / "texts.jsonl")["yarn", 1024]
+    assert (lines["documents"], lines["ppl"]) == (2, files["ppl"])
+    (tmp_path / "other.jsonl").write_text('{"content": "x"}\n', encoding="utf-8")
+    done = subprocess.run([MRROPE, "eval", "ppl", "-m", MODEL, "-f", tmp_path / "other.jsonl", "--factor", "4", "--lengths", "512"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert 'other.jsonl: entry 1: expected a field "text"' in done.stderr
+
+
+def test_the_end_of_a_text_is_shown_where_there_is_more_of_it(tmp_path):
+    """"last 2k" was printed beside 512 and 1k, and was the number at 1k."""
+    assert evaluate("--factor", 4, "--methods", "yarn", "--lengths", "1k,4k")["yarn", 1024]["last_2k_ppl"] is None
+    for lengths, shown in (("512,2k", False), ("512,4k", True)):
+        done = subprocess.run([MRROPE, "eval", "ppl", "-m", MODEL, "-f", TEXT, "--factor", "4", "--methods", "yarn", "--lengths", lengths],
+                              capture_output=True, text=True, check=True)
+        assert ("last 2k" in done.stdout) == shown
+
+
 def test_a_record_tells_what_the_layers_did_that_see_the_whole_text(tmp_path):
     """Of Gemma 3, five layers of six see a window and rotate as in the file under every plan; the first is one of them."""
     model = harness.tiny_models()["gemma3"]
