@@ -23,6 +23,8 @@ base::Json score_json(const eval::ScoreRow& row) {
               {"length", row.length},
               {"score", row.score},
               {"stderr", row.samples > 1 ? Json(row.stderr_score) : Json(nullptr)},
+              {"low", row.low},
+              {"high", row.high},
               {"n", row.samples},
               {"cut_by_budget", row.cut},
               {"empty", row.empty},
@@ -41,7 +43,7 @@ std::vector<eval::Record> records_of(const eval::RunFolder& run, std::span<const
 int print_scores(const EvalOptions& options, const eval::RunInfo& info, std::span<const eval::Record> records,
                  std::span<const std::int64_t> lengths) {
   const std::vector<eval::ScoreRow> rows = score_table(records);
-  if (rows.empty()) return fail({ErrorCode::invalid_argument, "nothing fits; nothing was measured", "--lengths"});
+  if (rows.empty()) return fail({ErrorCode::invalid_argument, "no prompt fits; nothing was measured", "--lengths"});
   if (options.json) {
     Json json = report_head(info);
     for (const eval::ScoreRow& row : rows) json["results"].push_back(score_json(row));
@@ -66,14 +68,13 @@ int print_scores(const EvalOptions& options, const eval::RunInfo& info, std::spa
       const auto row = std::find_if(rows.begin(), rows.end(), [&](const eval::ScoreRow& r) {
         return r.task == line->task && r.method == line->method && r.factor == line->factor && r.length == length;
       });
-      cells.push_back(row == rows.end()   ? "-"
-                      : row->samples == 1 ? fmt::format("{:.1f}", 100 * row->score)
-                                          : fmt::format("{:.1f} ± {:.1f}", 100 * row->score, 100 * row->stderr_score));
+      cells.push_back(row == rows.end() ? "-" : row->cell());
       if (row != rows.end()) n = std::max(n, row->samples);
     }
     table.add(cells);
   }
-  print("{}Percent right ± standard error by length; up to {} samples each\n", table.text(), n);
+  print("{}Percent right by length, with its 95 % interval; {} each\n", table.text(),
+        n == 1 ? "one sample" : fmt::format("up to {} samples", n));
   print("{}", needle_chart(records, info));
   print_next(options);
   return 0;

@@ -27,7 +27,7 @@ using base::Json;
 
 // One of each kind of RULER's tasks that a small model may solve, and that needs no file.
 constexpr std::string_view kSuiteTasks = "niah_single_1,niah_single_2,niah_multikey_1,niah_multivalue,vt";
-constexpr std::int64_t kFewestSamples = 4, kMostSamples = 100;
+constexpr std::int64_t kFewestSamples = eval::kFewestSamples, kMostSamples = 100;
 
 struct SuiteCommand {
   BenchmarkCommand benchmark;
@@ -41,6 +41,53 @@ std::string lengths_for(std::int64_t trained, double factor) {
   const auto target = static_cast<std::int64_t>(std::llround(factor * static_cast<double>(trained)));
   for (std::int64_t length = trained; length < target; length *= 2) text += std::to_string(length) + ",";
   return text + std::to_string(target);
+}
+
+// Whether the first samples of a task fit, with a little to spare for others. None of RULER's has a smallest prompt of
+// 4k tokens by any tokenizer worth its name, and a look at 128k would take seconds.
+bool fits(const eval::Task& task, const eval::TaskTexts& texts, const eval::TokenCount& count,
+          const eval::BenchmarkOptions& options, std::int64_t length) {
+  constexpr std::int64_t kLook = 4096, kSamples = 8, kSpare = 32;
+  const Result<std::int64_t> frame = count(options.frame.before + options.frame.after);
+  if (!frame) return false;
+  for (const std::int64_t tried : {std::min(length, kLook), length}) {
+    bool all = true;
+    for (std::int64_t i = 0; i < kSamples && all; ++i) {
+      const eval::SampleRequest request{
+          .length = tried, .seed = options.seed, .index = i, .depth = {}, .frame_tokens = *frame + kSpare};
+      all = make_sample(task, texts, request, count).has_value();
+    }
+    if (all) return true;
+  }
+  return false;
+}
+
+// The lengths are the model's own, and short ones hold no prompt of some tasks, least of all by a tokenizer of bytes.
+// What the longest does not hold is left out of the tasks, what is too short for the others out of the lengths.
+void leave_out_what_does_not_fit(const LlamaModel& model, const eval::TaskTexts& texts,
+                                 eval::BenchmarkOptions& options) {
+  const eval::TokenCount count = eval::token_counter(model);
+  std::vector<const eval::Task*> kept;
+  std::size_t first = 0;  // of the lengths
+  const eval::Task* longest = nullptr;
+  for (const eval::Task* task : options.tasks) {
+    std::size_t at = 0;
+    while (at < options.lengths.size() && !fits(*task, texts, count, options, options.lengths[at])) ++at;
+    if (at == options.lengths.size()) {
+      note("left out  {}: no prompt of it fits {} tokens\n", task->name, format_context(options.lengths.back()));
+      continue;
+    }
+    kept.push_back(task);
+    if (at <= first) continue;
+    first = at;
+    longest = task;
+  }
+  if (kept.empty()) return;  // the first sample says what is missing
+  options.tasks = kept;
+  if (longest == nullptr) return;
+  note("left out  lengths below {}: no prompt of {} fits them\n", format_context(options.lengths[first]),
+       longest->name);
+  options.lengths.erase(options.lengths.begin(), options.lengths.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
 // Seconds for one prompt of each length, found by running one.
@@ -77,7 +124,9 @@ int print_suite(const EvalOptions& options, const eval::RunInfo& info, std::span
                                    {"length", r.length},
                                    {"tasks", r.tasks},
                                    {"score", r.score},
-                                   {"stderr", r.stderr_score}});
+                                   {"stderr", r.stderr_score},
+                                   {"low", r.low},
+                                   {"high", r.high}});
     }
     const auto known = [](std::int64_t length) { return length > 0 ? Json(length) : Json(nullptr); };
     for (const eval::Candidate& c : candidates) {
@@ -100,20 +149,21 @@ int print_suite(const EvalOptions& options, const eval::RunInfo& info, std::span
       const auto row = std::find_if(means.begin(), means.end(), [&](const eval::MeanScoreRow& r) {
         return r.method == c.method && r.factor == c.factor && r.length == length;
       });
-      cells.push_back(row == means.end() ? "-"
-                                         : fmt::format("{:.0f} ± {:.0f}", 100 * row->score, 100 * row->stderr_score));
+      cells.push_back(row == means.end() ? "-" : row->cell());
     }
     const eval::EffectiveLength e = effective_length(means, c.method, c.factor);
     cells.push_back(shown(e.length));
     cells.push_back(shown(e.sure));
     table.add(cells);
   }
+  const std::size_t tasks = means.empty() ? 0 : means.front().tasks;
   std::size_t samples = 0;
   for (const eval::ScoreRow& r : scores) samples = std::max(samples, r.samples);
   print(
-      "{}Mean percent right ± standard error over {} tasks with up to {} samples each. Good to: the\n"
-      "longest length above RULER's 85.6 %; surely: with its 95 % lower bound\n",
-      table.text(), means.empty() ? 0 : means.front().tasks, samples);
+      "{}Percent right with its 95 % interval: the mean of {} task{}, up to {} samples each.\n"
+      "Good to: the longest length above RULER's 85.6 %; surely to: the longest whose\n"
+      "whole interval is above it\n",
+      table.text(), tasks, tasks == 1 ? "" : "s", samples);
   print_next(options);
   return 0;
 }
@@ -127,7 +177,8 @@ int run_suite(const SuiteCommand& suite, const std::vector<std::string>& words) 
   if (!session) return fail(session.error());
   double factor = 1;
   for (const eval::Candidate& c : *candidates) factor = std::max(factor, c.factor);
-  if (command.lengths.empty()) command.lengths = lengths_for(session->run.info().context_trained, factor);
+  const bool own_lengths = command.lengths.empty();
+  if (own_lengths) command.lengths = lengths_for(session->run.info().context_trained, factor);
 
   const Result<Prepared> prepared = prepare(command);
   if (!prepared) return fail(prepared.error());
@@ -135,14 +186,19 @@ int run_suite(const SuiteCommand& suite, const std::vector<std::string>& words) 
   Result<LlamaContext> context = ready_context(command, session->model, options);
   if (!context) return fail(context.error());
 
+  if (own_lengths) leave_out_what_does_not_fit(session->model, prepared->texts, options);
+
   const Result<double> round = seconds_per_round(*session, *context, prepared->texts, options);
   if (!round) return fail(round.error());
   const double per_sample = *round * static_cast<double>(options.tasks.size() * candidates->size());
   const double affordable = 60 * suite.minutes / std::max(per_sample, 1e-3);
   options.samples = std::clamp(static_cast<std::int64_t>(affordable), kFewestSamples, kMostSamples);
-  note("{} samples of {} tasks at {} lengths under {} methods: about {:.0f} minutes{}\n", options.samples,
-       options.tasks.size(), options.lengths.size(), candidates->size(),
-       std::ceil(static_cast<double>(options.samples) * per_sample / 60),
+  const auto counted = [](std::size_t n, const char* thing) {
+    return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
+  };
+  note("{} samples of {} at {} under {}: about {}{}\n", options.samples, counted(options.tasks.size(), "task"),
+       counted(options.lengths.size(), "length"), counted(candidates->size(), "method"),
+       counted(static_cast<std::size_t>(std::ceil(static_cast<double>(options.samples) * per_sample / 60)), "minute"),
        affordable < kFewestSamples ? "; fewer samples would say nothing" : "");
   const Result<eval::BenchmarkCost> cost = measure_answers(session->model, *context, prepared->texts, *candidates,
                                                            options, session->run, make_control(session->run));
