@@ -37,7 +37,7 @@ int run_merge(const Options& options) {
         options.runs.size() == 1 ? "" : "s", options.output);
   if (merged->repeated > 0) print("repeated  {} left out, the first of each is kept\n", merged->repeated);
   if (merged->contradictions > 0) {
-    print("note      {} of them have another result than the one kept: the engine does not repeat itself\n",
+    print("note      {} of them differ from the one kept: the engine does not answer the same twice\n",
           merged->contradictions);
   }
   for (const std::string& run : merged->torn) {

@@ -16,19 +16,16 @@ struct CompareOptions {
   std::vector<std::string> runs;
   std::string baseline;
   bool last = false;
-  bool by_task = false;
+  std::string by;  // "task", or a label of the items
   bool json = false;
 };
-
-// choose_baseline(), and an error if there is nothing to compare it with.
-Result<eval::PlanName> baseline_of(const CompareOptions& options, const std::vector<eval::PlanName>& plans);
 
 struct Compared {
   base::Json json;
   std::string text;
 };
-// Of records with answers.
-Result<Compared> compare_answers(const CompareOptions& options, const std::vector<eval::Record>& records,
+// Of records with answers. Of one plan there are scores and nothing to compare.
+Result<Compared> compare_answers(const CompareOptions& options, std::vector<eval::Record> records,
                                  const eval::RunInfo& info);
 
 }  // namespace mrrope::cli

@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <span>
 
 #include "base/json.h"
 #include "cli/commands.h"
@@ -47,133 +51,244 @@ std::vector<std::string> header_of(std::string first, const Scope& scope) {
   return header;
 }
 
+// All answers, or those of one task or label.
+struct Group {
+  std::string name;  // empty: all
+  std::span<const eval::Record> records;
+  std::vector<eval::MeanScoreRow> means;
+  std::size_t tasks = 0;
+
+  [[nodiscard]] const eval::MeanScoreRow* at(const eval::PlanName& plan, std::int64_t length) const {
+    const auto row = std::find_if(means.begin(), means.end(), [&](const eval::MeanScoreRow& m) {
+      return m.method == plan.method && m.factor == plan.factor && m.length == length;
+    });
+    return row == means.end() ? nullptr : &*row;
+  }
+  // The first cell of a line.
+  [[nodiscard]] std::string label(const eval::PlanName& plan) const { return name.empty() ? plan.text() : "  " + name; }
+};
+
+Group group_of(std::string name, std::span<const eval::Record> records) {
+  const std::vector<eval::ScoreRow> rows = score_table(records);
+  return {std::move(name), records, mean_scores(rows), scope_of(rows).tasks.size()};
+}
+
+// What a record is sorted by; null: it has no such label.
+const std::string* value_of(const eval::Record& record, const std::string& by) {
+  if (by == "task") return &record.task;
+  const auto found = record.answer()->labels.find(by);
+  return found == record.answer()->labels.end() ? nullptr : &found->second;
+}
+
+// All of them first, then those of each value; `records` is put into that order.
+Result<std::vector<Group>> groups_of(std::vector<eval::Record>& records, const std::string& by) {
+  if (by.empty()) return std::vector{group_of("", records)};
+  std::vector<std::string> values;
+  std::set<std::string> labels;
+  std::map<std::string, std::size_t> places;
+  for (const eval::Record& record : records) {
+    for (const auto& [name, value] : record.answer()->labels) labels.insert(name);
+    const std::string* value = value_of(record, by);
+    if (value != nullptr && places.emplace(*value, values.size()).second) values.push_back(*value);
+  }
+  if (values.empty()) {
+    std::string known = "task";
+    for (const std::string& name : labels) known += ", " + name;
+    return Error{ErrorCode::invalid_argument, fmt::format("the records have no \"{}\" (they have: {})", by, known),
+                 "--by"};
+  }
+  std::vector<Group> groups = {group_of("", records)};
+  const auto place = [&](const eval::Record& record) {
+    const std::string* value = value_of(record, by);
+    return value == nullptr ? values.size() : places.at(*value);
+  };
+  std::stable_sort(records.begin(), records.end(),
+                   [&](const eval::Record& a, const eval::Record& b) { return place(a) < place(b); });
+  groups.front().records = records;
+  auto first = records.begin();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto end = std::find_if(first, records.end(), [&](const eval::Record& r) { return place(r) != i; });
+    groups.push_back(group_of(values[i], {first, end}));
+    first = end;
+  }
+  return groups;
+}
+
 // Means over tasks, and how far each plan reaches by RULER's rule.
-std::string mean_table(const Scope& scope, const std::vector<eval::MeanScoreRow>& means) {
+std::string mean_table(const Scope& scope, const std::vector<Group>& groups) {
   std::vector<std::string> header = header_of(
       scope.tasks.size() == 1 ? scope.tasks.front() : fmt::format("mean of {} tasks", scope.tasks.size()), scope);
   header.insert(header.end(), {"effective", "surely"});
   TextTable table(header, 1);
   bool partial = false;
   for (const eval::PlanName& plan : scope.plans) {
-    std::vector<std::string> cells = {plan.text()};
-    for (const std::int64_t length : scope.lengths) {
-      const auto row = std::find_if(means.begin(), means.end(), [&](const eval::MeanScoreRow& m) {
-        return m.method == plan.method && m.factor == plan.factor && m.length == length;
-      });
-      if (row == means.end()) {
-        cells.emplace_back("-");
-        continue;
+    for (const Group& group : groups) {
+      std::vector<std::string> cells = {group.label(plan)};
+      for (const std::int64_t length : scope.lengths) {
+        const eval::MeanScoreRow* row = group.at(plan, length);
+        const bool lacks = row != nullptr && row->tasks < group.tasks;
+        partial = partial || lacks;
+        cells.push_back(row == nullptr ? "-" : row->cell() + (lacks ? " ?" : "  "));
       }
-      const bool lacks = row->tasks < scope.tasks.size();
-      partial = partial || lacks;
-      cells.push_back(fmt::format("{:.1f} ± {:.1f}{}", 100 * row->score, 100 * row->stderr_score, lacks ? " ?" : "  "));
+      const eval::EffectiveLength reach = effective_length(group.means, plan.method, plan.factor);
+      cells.push_back(reach.length > 0 ? format_context(reach.length) : "-");
+      cells.push_back(reach.sure > 0 ? format_context(reach.sure) : "-");
+      table.add(cells);
     }
-    const eval::EffectiveLength reach = effective_length(means, plan.method, plan.factor);
-    cells.push_back(reach.length > 0 ? format_context(reach.length) : "-");
-    cells.push_back(reach.sure > 0 ? format_context(reach.sure) : "-");
-    table.add(cells);
   }
   return fmt::format(
-      "{}{}Percent right ± standard error. Effective: the longest length above RULER's\n"
-      "85.6 %; surely: with its 95 % lower bound\n",
-      table.text(), partial ? "? lacks tasks that others have; no mean of the same thing\n" : "");
+      "{}{}Percent right with its 95 % interval. Effective: the longest length above\n"
+      "RULER's 85.6 %; surely: the longest whose whole interval is above it\n",
+      table.text(), partial ? "? lacks tasks that others have: a mean of something else\n" : "");
 }
 
 // The likelihood of the right answer beside hits and misses: it tells plans apart from fewer samples.
-std::string nll_tables(const Scope& scope, const std::vector<eval::MeanScoreRow>& means, const TextTable& against) {
+std::string nll_table(const Scope& scope, const std::vector<Group>& groups) {
   TextTable table(header_of("-ln p of the right answer", scope), 1);
   for (const eval::PlanName& plan : scope.plans) {
-    std::vector<std::string> cells = {plan.text()};
-    for (const std::int64_t length : scope.lengths) {
-      const auto row = std::find_if(means.begin(), means.end(), [&](const eval::MeanScoreRow& m) {
-        return m.method == plan.method && m.factor == plan.factor && m.length == length;
-      });
-      const bool known = row != means.end() && row->nll && row->tasks == scope.tasks.size();
-      cells.push_back(known ? fmt::format("{:.3f} ± {:.3f}", *row->nll, row->stderr_nll) : "-");
+    for (const Group& group : groups) {
+      std::vector<std::string> cells = {group.label(plan)};
+      for (const std::int64_t length : scope.lengths) {
+        const eval::MeanScoreRow* row = group.at(plan, length);
+        const bool known = row != nullptr && row->nll && row->tasks == group.tasks;
+        cells.push_back(known ? fmt::format("{:.3f} ± {:.3f}", *row->nll, row->stderr_nll) : "-");
+      }
+      table.add(cells);
     }
-    table.add(cells);
   }
-  return fmt::format("\n{}Nats per token ± standard error; lower is better\n\n{}", table.text(), against.text());
+  return fmt::format("\n{}Nats per token ± standard error; lower is better\n", table.text());
 }
 
-Json to_json(const eval::PlanName& plan, const eval::ScoreComparison& c, const eval::NllComparison& nll) {
-  const auto known = [&c](double value) { return c.samples > 0 ? Json(value) : Json(nullptr); };
-  const auto known_nll = [&nll](double value) { return nll.samples > 0 ? Json(value) : Json(nullptr); };
+// Whose answers: {"task": null | "vt", "label": null | {"domain": "Code"}}.
+Json head(const eval::PlanName& plan, std::int64_t length, const Group& group, const std::string& by) {
+  const bool all = group.name.empty();
   return Json{{"plan", plan.text()},
               {"method", plan.method},
               {"factor", plan.factor},
-              {"task", c.task.empty() ? Json(nullptr) : Json(c.task)},
-              {"length", c.length},
-              {"samples", c.samples},
-              {"difference", known(c.difference)},
-              {"low", known(c.low)},
-              {"high", known(c.high)},
-              {"p_value", known(c.p_value)},
-              {"differs", c.differs},
-              {"answer_nll",
-               {{"samples", nll.samples},
-                {"difference", known_nll(nll.difference)},
-                {"low", known_nll(nll.low)},
-                {"high", known_nll(nll.high)},
-                {"differs", nll.differs}}}};
+              {"length", length},
+              {"task", !all && by == "task" ? Json(group.name) : Json(nullptr)},
+              {"label", !all && by != "task" ? Json{{by, group.name}} : Json(nullptr)}};
 }
 
-Json to_json(const eval::MeanScoreRow& m) {
-  return Json{{"plan", eval::PlanName{m.method, m.factor}.text()},
-              {"method", m.method},
-              {"factor", m.factor},
-              {"length", m.length},
-              {"tasks", m.tasks},
-              {"score", m.score},
-              {"stderr", m.stderr_score},
-              {"low", m.low},
-              {"answer_nll", m.nll ? Json(*m.nll) : Json(nullptr)}};
+Json to_json(Json out, const eval::ScoreComparison& c, const eval::NllComparison& nll) {
+  const auto known = [&c](double value) { return c.samples > 0 ? Json(value) : Json(nullptr); };
+  const auto known_nll = [&nll](double value) {
+    return nll.samples > 0 && std::isfinite(value) ? Json(value) : Json(nullptr);
+  };
+  out.update(Json{{"samples", c.samples},
+                  {"too_few", c.too_few()},
+                  {"difference", known(c.difference)},
+                  {"low", known(c.low)},
+                  {"high", known(c.high)},
+                  {"p_value", known(c.p_value)},
+                  {"differs", c.differs},
+                  {"answer_nll",
+                   {{"samples", nll.samples},
+                    {"difference", known_nll(nll.difference)},
+                    {"low", known_nll(nll.low)},
+                    {"high", known_nll(nll.high)},
+                    {"differs", nll.differs}}}});
+  return out;
 }
+
+Json to_json(Json out, const eval::MeanScoreRow& m) {
+  out.update(Json{{"tasks", m.tasks},
+                  {"score", m.score},
+                  {"stderr", m.stderr_score},
+                  {"low", m.low},
+                  {"high", m.high},
+                  {"answer_nll", m.nll ? Json(*m.nll) : Json(nullptr)}});
+  return out;
+}
+
+// The plans against one of them: tables of hits and of likelihoods, and what they come to.
+class Against {
+ public:
+  Against(const Scope& scope, eval::PlanName base)
+      : scope_(scope),
+        base_(std::move(base)),
+        points_(header_of("points against " + base_.text(), scope), 1),
+        nats_(header_of("nats against " + base_.text(), scope), 1) {}
+
+  // Domain: not the base.
+  void add(const eval::PlanName& plan, const Group& group, const std::string& by, Json& comparisons) {
+    std::vector<std::string> cells = {group.label(plan)};
+    std::vector<std::string> nll_cells = cells;
+    std::string found;
+    for (const std::int64_t length : scope_.lengths) {
+      const eval::ScoreComparison c =
+          compare_scores(group.records, plan.method, plan.factor, base_.method, base_.factor, "", length);
+      samples_ = std::max(samples_, c.samples);
+      few_ = few_ || c.too_few();
+      cells.push_back(c.cell() + (c.samples == 0 || c.differs ? "" : "  "));  // room for the star of others
+      const eval::NllComparison nll =
+          compare_nll(group.records, plan.method, plan.factor, base_.method, base_.factor, "", length);
+      nll_ = nll_ || nll.samples > 0;
+      nll_cells.push_back(nll.cell() + (nll.samples == 0 || nll.differs ? "" : "  "));
+      comparisons.push_back(to_json(head(plan, length, group, by), c, nll));
+      // In words: what long texts gain, and what short ones pay
+      const std::string verdict = fmt::format("{} at {}", c.verdict(base_.text()), format_context(length));
+      if (c.samples > 0 && length == scope_.lengths.back()) found = verdict + (found.empty() ? "" : "; ") + found;
+      else if (c.samples > 0 && length == scope_.lengths.front()) found = verdict;
+    }
+    points_.add(cells);
+    nats_.add(nll_cells);
+    if (group.name.empty() && !found.empty()) {
+      sentences_ += wrap(plan.text() + ": " + found, terminal().width - 2, 2) + "\n";
+    }
+  }
+
+  [[nodiscard]] std::string text(const std::string& nll_means) const {
+    std::string out = "\n" + points_.text();
+    if (nll_) out += nll_means + "\n" + nats_.text();
+    out += fmt::format("* a difference (paired test over {} sample{}, p < 0.05); ± or (a to b): 95 %\n", samples_,
+                       samples_ == 1 ? "" : "s");
+    if (few_) {
+      out += fmt::format("(n = …) too few samples: whatever fewer than {} say may be chance\n", eval::kFewestSamples);
+    }
+    return out + "\n" + sentences_;
+  }
+
+ private:
+  const Scope& scope_;
+  eval::PlanName base_;
+  TextTable points_, nats_;
+  std::size_t samples_ = 0;
+  bool few_ = false, nll_ = false;
+  std::string sentences_;
+};
 
 }  // namespace
 
-Result<Compared> compare_answers(const CompareOptions& options, const std::vector<eval::Record>& records,
+Result<Compared> compare_answers(const CompareOptions& options, std::vector<eval::Record> records,
                                  const eval::RunInfo& info) {
-  const std::vector<eval::ScoreRow> rows = score_table(records);
-  const std::vector<eval::MeanScoreRow> means = mean_scores(rows);
-  const Scope scope = scope_of(rows);
-  const Result<eval::PlanName> base = baseline_of(options, scope.plans);
+  const Scope scope = scope_of(score_table(records));
+  const Result<eval::PlanName> base = choose_baseline(scope.plans, options.baseline);
   if (!base) return base.error();
+  const Result<std::vector<Group>> groups = groups_of(records, options.by);
+  if (!groups) return groups.error();
 
+  const bool alone = scope.plans.size() == 1;
   Json json{{"schema", "mrrope.compare/1"},
-            {"baseline", base->text()},
+            {"baseline", alone ? Json(nullptr) : Json(base->text())},
             {"scores", Json::array()},
             {"comparisons", Json::array()}};
-  for (const eval::MeanScoreRow& m : means) json["scores"].push_back(to_json(m));
-  std::vector<std::string> tasks = {""};
-  if (options.by_task && scope.tasks.size() > 1) tasks.insert(tasks.end(), scope.tasks.begin(), scope.tasks.end());
-  TextTable table(header_of("points against " + base->text(), scope), 1);
-  TextTable nll_table(header_of("nats against " + base->text(), scope), 1);
-  std::size_t samples = 0;
-  std::size_t nll_samples = 0;
-  for (const eval::PlanName& plan : scope.plans) {
-    if (plan == *base) continue;
-    for (const std::string& task : tasks) {
-      std::vector<std::string> cells = {task.empty() ? plan.text() : "  " + task};
-      std::vector<std::string> nll_cells = cells;
-      for (const std::int64_t length : scope.lengths) {
-        const eval::ScoreComparison c =
-            compare_scores(records, plan.method, plan.factor, base->method, base->factor, task, length);
-        samples = std::max(samples, c.samples);
-        cells.push_back(c.cell() + (c.samples == 0 || c.differs ? "" : "  "));  // room for the star of others
-        const eval::NllComparison nll =
-            compare_nll(records, plan.method, plan.factor, base->method, base->factor, task, length);
-        nll_samples = std::max(nll_samples, nll.samples);
-        nll_cells.push_back(nll.cell() + (nll.samples == 0 || nll.differs ? "" : "  "));
-        json["comparisons"].push_back(to_json(plan, c, nll));
-      }
-      table.add(cells);
-      nll_table.add(nll_cells);
+  Against against(scope, *base);
+  for (const Group& group : *groups) {
+    for (const eval::MeanScoreRow& m : group.means) {
+      json["scores"].push_back(to_json(head({m.method, m.factor}, m.length, group, options.by), m));
     }
   }
-  std::string text = fmt::format(
-      "{}\n{}{}* a difference; ± half of the 95 % interval, paired over {} sample{}\n", mean_table(scope, means),
-      table.text(), nll_samples > 0 ? nll_tables(scope, means, nll_table) : "", samples, samples == 1 ? "" : "s");
+  for (const eval::PlanName& plan : scope.plans) {
+    for (const Group& group : *groups) {
+      if (plan != *base) against.add(plan, group, options.by, json["comparisons"]);
+    }
+  }
+  const auto& means = groups->front().means;
+  const bool likelihoods =
+      std::any_of(means.begin(), means.end(), [](const eval::MeanScoreRow& m) { return m.nll.has_value(); });
+  const std::string nll_means = likelihoods ? nll_table(scope, *groups) : "";
+  std::string text = mean_table(scope, *groups) + (alone ? nll_means : against.text(nll_means));
   return Compared{std::move(json), text + needle_chart(records, info)};
 }
 

@@ -45,6 +45,19 @@ def write_shard(folder, samples, model="aa", cache="f16"):
     return folder
 
 
+def score_records(scores, labels=None, length=2048):
+    """One task; `scores` of the same samples by method."""
+    for method, list_of in scores.items():
+        for index, score in enumerate(list_of):
+            answer = {"length": length, "index": index, "depth": -1, "prompt_tokens": length, "new_tokens": 4, "text": "x",
+                      "finish": "stop", "references": ["x"], "score": float(score)}
+            if labels:
+                answer["labels"] = labels[index]
+            yield {"schema": "mrrope.record/1", "key": f"{method} {index}", "task": "niah", "method": method,
+                   "factor": 1.0 if method == "none" else 4.0, "document": f"#{index}", "document_hash": f"#{index}",
+                   "answer": answer, "seconds": 1}
+
+
 class Runs(unittest.TestCase):
     def setUp(self):
         place = tempfile.TemporaryDirectory()
@@ -58,13 +71,65 @@ class Runs(unittest.TestCase):
         self.assertEqual(json.loads((self.merged / "run.json").read_text())["settings"], {"cache-type-k": "f16"})
         text = run("compare", self.merged)
         self.assertRegex(text, r"mean of 2 tasks +4k +8k +effective +surely")
-        self.assertRegex(text, r"yarn x4 +100\.0 ± 0\.0 +50\.0 ± 5\.7 +4k +4k")
+        self.assertRegex(text, r"yarn x4 +100\.0 \(97–100\) +50\.0 \(39–61\) +4k +4k")
         self.assertRegex(text, r"mrrope-pro x4 +\+0\.0 ± 3\.7 +\+50\.0 ± 1[01]\.\d \*")
         self.assertIn("paired over 80 samples", text)
-        self.assertIn("  niah_single_1", run("compare", self.merged, "--by-task"))
+        self.assertIn("mrrope-pro x4: +50.0 ± ", text)
+        self.assertIn("tied with yarn x4 (+0.0 ± 3.7 points) at 4k", " ".join(text.split()))
+        self.assertIn("  niah_single_1", run("compare", self.merged, "--by", "task"))
         data = json.loads(run("compare", self.merged, "--json"))
         self.assertEqual([c["differs"] for c in data["comparisons"]], [False, True])
         self.assertEqual(data["comparisons"][1]["difference"], 50)
+        self.assertEqual([c["task"] for c in data["comparisons"]], [None, None])
+        self.assertLess(data["scores"][0]["low"], 1)
+        self.assertEqual(data["scores"][0]["high"], 1)
+
+    def test_five_samples_are_too_few_and_that_is_said(self):
+        """"yarn x4 scores highest: 100 %. none and mrrope-pro are not told apart from it", with none at 0 % and five samples;
+        beside it "100.0 ± 0.0"."""
+        few = synthetic.write_run(self.folder / "few", "niah", score_records({"none": [0] * 5, "yarn": [1] * 5, "mrrope-pro": [1] * 5}))
+        text = run("compare", few)
+        self.assertRegex(text, r"yarn x4 +100\.0 \(57–100\)")
+        self.assertRegex(text, r"none +0\.0 \(0–43\)")
+        self.assertIn("none: too few samples (5) to tell (-100.0 points) at 2k", text)
+        self.assertNotIn("± 0.0", text)
+        self.assertNotIn("tied", text)
+        run("report", few, "-o", self.folder / "few.html", "--specs", self.folder / "specs")
+        page = (self.folder / "few.html").read_text(encoding="utf-8")
+        self.assertIn("yarn x4 scores highest at 2k: 100.0 % (niah). Too few samples (5) to compare it with none and mrrope-pro x4.", page)
+
+    def test_ties_are_named_and_the_test_decides(self):
+        records = score_records({"none": [0] * 40, "yarn": [1] * 35 + [0] * 5, "mrrope-pro": [1] * 40})
+        text = " ".join(run("compare", synthetic.write_run(self.folder / "ties", "niah", records)).split())
+        self.assertIn("mrrope-pro x4: tied with yarn x4 (+12.5", text)
+        self.assertIn("the interval says it is not 0, the test decides: p = 0.062)", text)
+        self.assertRegex(text, r"none: -87\.5 (± \d+\.\d points|points \(-\d)")
+
+    def test_a_run_of_one_method_is_shown_with_the_way_to_another(self):
+        """eval proposed compare, which then said there was only one method to look at."""
+        command = ["mrrope-eval", "niah", "-m", "my model.gguf", "--methods", "none", "--lengths", "2k", "-o", "run"]
+        alone = synthetic.write_run(self.folder / "alone", "niah", score_records({"none": [0, 1] * 10}), command=command)
+        text = run("compare", alone)
+        self.assertRegex(text, r"none +50\.0 \(30–70\)")
+        self.assertIn("next      mrrope eval niah -m 'my model.gguf' --methods yarn,mrrope-pro --lengths 2k -o run --factor 4\n", text)
+        self.assertEqual(json.loads(run("compare", alone, "--json"))["baseline"], None)
+        plans = (("yarn", 4.0),)
+        read = synthetic.write_run(self.folder / "read", "ppl", synthetic.ppl_records(plans=plans),
+                                   command=["mrrope-eval", "ppl", "--methods=yarn", "--factor", "4"])
+        text = run("compare", read)
+        self.assertRegex(text, r"PPL +512 +1k +2k\n +yarn x4 +\d\.\d{3} ")
+        self.assertIn("next      mrrope eval ppl --methods=none,mrrope-pro --factor 4\n", text)
+
+    def test_scores_are_shown_by_the_labels_of_the_items(self):
+        labels = [{"domain": "Code", "difficulty": "hard"} if i % 4 else {"domain": "History", "difficulty": "easy"} for i in range(40)]
+        records = score_records({"none": [0] * 40, "yarn": [int(i % 4 > 0) for i in range(40)]}, labels=labels)
+        folder = synthetic.write_run(self.folder / "labels", "longbench2", records)
+        text = run("compare", folder, "--by", "domain")
+        self.assertRegex(text, r"yarn x4 +75\.0 .*\n +History +0\.0 .*\n +Code +100\.0 ")
+        data = json.loads(run("compare", folder, "--by", "difficulty", "--json"))
+        found = {str(c["label"]): c["differs"] for c in data["comparisons"]}
+        self.assertEqual(found, {"None": True, "{'difficulty': 'easy'}": False, "{'difficulty': 'hard'}": True})
+        self.assertIn("(they have: task, difficulty, domain)", run("compare", folder, "--by", "dificulty", status=2))
 
     def test_what_was_seen_twice_and_what_is_torn_is_said(self):
         with open(self.shards[1] / "records.jsonl", "a", encoding="utf-8") as file:
@@ -130,7 +195,7 @@ class Pictures(unittest.TestCase):
     def test_a_number_is_not_torn_from_its_interval(self):
         two = synthetic.write_run(self.folder / "two", "ppl", synthetic.ppl_records(texts=2))
         text = run("compare", two, COLUMNS="80", LC_ALL="C.UTF-8")
-        self.assertIn("too few to tell", text)
+        self.assertIn("too few documents (2) to tell", text)
         self.assertNotRegex(text, r"(?m)^ *(%|±)|±$")
 
     def test_a_report_says_what_it_wrote_and_what_is_wrong(self):
