@@ -89,14 +89,19 @@ Table plain_table(const GroupView& group) {
   return {std::vector<double>(static_cast<std::size_t>(group.rotary_dim / 2), 1.0), 1};
 }
 
-// transformers 5 as a model of an engine that builds its table once with transformers' functions.
-HfEngine built_once(const HfEngine& engine) {
+// What transformers 5 does where it runs the model for an engine.
+HfEngine handed_on(const HfEngine& engine) {
   HfEngine copy = *find_hf_engine("transformers5");
   copy.info = engine.info;
+  return copy;
+}
+
+// The same for an engine that builds its table once with transformers' functions.
+HfEngine built_once(const HfEngine& engine) {
+  HfEngine copy = handed_on(engine);
   copy.longrope.list = ListChoice::short_only;
   copy.dynamic = DynamicRule::plain;
   copy.yarn.truncate_nested = true;
-  copy.remark = {};
   return copy;
 }
 
@@ -212,8 +217,9 @@ class Evaluation {
       throw Refused{"KeyError: 'rope_theta' (it looks into rope_parameters, which is per kind of layer)"};
     }
 
-    const HfEngine once = built_once(engine_);
-    Situation at{outcome == Outcome::built_once ? once : engine_, view_, group, start_};
+    const HfEngine other = outcome == Outcome::built_once ? built_once(engine_) : handed_on(engine_);
+    const bool by_other = outcome == Outcome::built_once || outcome == Outcome::handed_on;
+    Situation at{by_other ? other : engine_, view_, group, start_};
     Table table = table_of(at, type, spec_, g);
     if (outcome == Outcome::inverted) {
       for (double& s : table.pair_factors) s = 1 / s;

@@ -48,6 +48,17 @@ inline constexpr auto kVllmExceptions = std::to_array<HfException>({
     {"ernie4_5", kLongRope, Outcome::broken, kPairsAsHalves},
     {"gpt_oss", kEvery & ~unsigned{kYarn}, Outcome::refused, "hard-codes yarn for gpt-oss (KeyError: 'beta_fast')"},
     {kLatentModels, kNotYarn, Outcome::broken, kDeepSeekYarn},
+    // models/transformers/base.py:621
+    {"bamba diffllama minimax", kEvery, Outcome::refused,
+     "leaves this model to transformers, and cannot run its layers there (ValueError: does not dispatch through the "
+     "Transformers attention interface)"},
+    {"codegen", kEvery, Outcome::refused, kUnknownModel},
+    // models/registry.py:709 lists these …
+    {"arcee flex_olmo glm gpt_neox hunyuan_v1_dense hunyuan_v1_moe jais2 olmo olmo2 olmo3 phi seed_oss smollm3 "
+     "starcoder2 vaultgemma "
+     // … and registry.py:1345 does so with all that it has no class for and transformers can run in its attention
+     "bitnet doge dots1 helium jetmoe ministral nanochat persimmon phi4_multimodal solar_open youtu",
+     kScaled, Outcome::handed_on, "leaves this model to transformers, and rotates as that does"},
 });
 
 // commandr.py, cohere2_moe.py, glm4.py, ernie4.py

@@ -129,6 +129,7 @@ enum class Outcome {
   inverted,    // the list multiplies the speeds instead of dividing them
   fixed,       // rotates by a table in its code, base 10000, whatever the file says
   built_once,  // by the code of transformers 5, without a length: the short list, dynamic plain
+  handed_on,   // to transformers 5: the model runs there, and rotates as it does there
   as_linear,   // takes every type for linear, and fails without `factor`
 };
 

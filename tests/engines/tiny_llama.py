@@ -72,8 +72,13 @@ def byte_letters():
 
 
 def save(folder, w):
-    """Weights and a tokenizer of bytes (byte b is token b + 3), beside the config.json."""
+    """Weights and a tokenizer, beside the config.json."""
     save_file(w, str(Path(folder) / "model.safetensors"))
+    save_tokenizer(folder)
+
+
+def save_tokenizer(folder):
+    """Of bytes: byte b is token b + 3."""
     special = ["<pad>", "<s>", "</s>"]
     letters = byte_letters()
     vocabulary = {t: i for i, t in enumerate(special)} | {letters[b]: b + 3 for b in range(256)}
