@@ -12,6 +12,7 @@
 #include "formats/gguf_bytes.h"
 #include "formats/gguf_edit.h"
 #include "formats/gguf_keys.h"
+#include "formats/gguf_windows.h"
 #include "mrrope/catalogue.h"
 #include "mrrope/plan.h"
 #include "mrrope/units.h"
@@ -29,23 +30,21 @@ constexpr std::string_view kShort = "rope_factors_short.weight";
 // Architectures whose sliding layers have a table of their own; every other architecture uses one for all layers.
 struct SlidingArchitecture {
   std::string_view name;
-  int period;               // default of sliding_window_pattern: every period-th layer is full; 0: the key is required
-  bool full_first = false;  // the full layer opens its period instead of closing it
   SlidingBase base = SlidingBase::own;  // without rope.freq_base_swa; own: 10000
   int full_share = 1;                   // full layers rotate 1/full_share of rope.dimension_count
 };
 constexpr std::array<SlidingArchitecture, 11> kSliding = {{
-    {.name = "dots3note", .period = 0},
-    {.name = "gemma-embedding", .period = 6},
-    {.name = "gemma3", .period = 6},
-    {.name = "gemma3n", .period = 5},
-    {.name = "gemma4", .period = 0},
-    {.name = "laguna", .period = 4, .full_first = true, .base = SlidingBase::inherit},
-    {.name = "mellum", .period = 4, .base = SlidingBase::shared},
-    {.name = "mimo2", .period = 0},
-    {.name = "olmo2", .period = 4, .base = SlidingBase::shared},
-    {.name = "plamo3", .period = 8},
-    {.name = "step35", .period = 0, .full_share = 2},
+    {.name = "dots3note"},
+    {.name = "gemma-embedding"},
+    {.name = "gemma3"},
+    {.name = "gemma3n"},
+    {.name = "gemma4"},
+    {.name = "laguna", .base = SlidingBase::inherit},
+    {.name = "mellum", .base = SlidingBase::shared},
+    {.name = "mimo2"},
+    {.name = "olmo2", .base = SlidingBase::shared},
+    {.name = "plamo3"},
+    {.name = "step35", .full_share = 2},
 }};
 
 // Architectures whose factor lists act whatever rope.scaling.type says; others look for them with type longrope only.
@@ -76,24 +75,17 @@ Error broken(const GgufModel& model, std::string_view key, std::string message) 
 std::optional<SlidingRope> sliding_of(const GgufModel& model, KeyReader& keys, int layers, int rotary_dim,
                                       double full_base) {
   const SlidingArchitecture* known = sliding_architecture(model.architecture());
-  if (known == nullptr || keys.u32("attention.sliding_window", 0) <= 0) return std::nullopt;
+  if (known == nullptr) return std::nullopt;
+  const GgufWindows windows = read_windows(model, keys, layers);
+  if (windows.tokens == 0) return std::nullopt;
   const bool own_key = known->base != SlidingBase::shared && model.find("rope.freq_base_swa") != nullptr;
   const double fallback = known->base == SlidingBase::own ? 10000 : full_base;
   SlidingRope sliding{.base = own_key ? keys.f32("rope.freq_base_swa", fallback) : fallback,
                       .rotary_dim = rotary_dim,
                       .source = own_key ? SlidingBase::own : known->base,
                       .layers = {}};
-  const GgufValue* pattern = model.find("attention.sliding_window_pattern");
-  const auto listed = pattern != nullptr ? pattern->numbers() : std::nullopt;
-  const double written = listed ? 0 : keys.u32("attention.sliding_window_pattern", known->period);
-  // A period beyond the last layer: all of them slide
-  const int period = written <= kMaxLayers ? static_cast<int>(written) : kMaxLayers + 1;
-  const int full = known->full_first ? 0 : period - 1;
   for (int i = 0; i < layers; ++i) {
-    const bool slides =
-        listed ? static_cast<std::size_t>(i) < listed->size() && (*listed)[static_cast<std::size_t>(i)] != 0
-               : period > 0 && i % period != full;
-    if (slides) sliding.layers.push_back(i);
+    if (windows.slides[static_cast<std::size_t>(i)]) sliding.layers.push_back(i);
   }
   return sliding;
 }
