@@ -75,7 +75,16 @@ void check_phi3(const HfEngine& engine, const HfView& view, const Json& rope, un
     throw Refused{
         "ValueError: `rope_scaling` must be a dictionary with three fields, `type`, `short_factor` and `long_factor`"};
   }
-  if (!rope.contains("type")) throw Refused{"KeyError: 'type' (rope_type is not read on Phi-3)"};
+  if (engine.phi3 != Phi3Rule::plain_without_type && !rope.contains("type")) {
+    throw Refused{"KeyError: 'type' (rope_type is not read on Phi-3)"};
+  }
+}
+
+// Readers of a declared shape: a missing field is an error there.
+void check_type_key(const HfEngine& engine, const HfView& view, const Json& rope, unsigned type) {
+  if (type != kDefault && names_model(engine.needs_type, view.model_type) && !rope.contains("type")) {
+    throw Refused{"missing field `type` (rope_type is not read on this model)"};
+  }
 }
 
 void check_head_dim(const HfEngine& engine, const HfView& view, unsigned type) {
@@ -122,6 +131,7 @@ class Evaluation {
   Evaluation(const HfEngine& engine, const HfView& view, const RopeSpec& spec, std::optional<std::int64_t> context)
       : engine_(engine), view_(view), spec_(spec) {
     out_.effective.notes = view.notes;
+    out_.source = engine.info.source;
     out_.effective.context = offered();
     const bool run = engine.info.evidence == Evidence::run && names_model(engine.info.models, view.model_type);
     const bool known = !view.cls.model_type.empty();
@@ -173,6 +183,15 @@ class Evaluation {
     if (std::find(notes.begin(), notes.end(), sentence) == notes.end()) notes.push_back(std::move(sentence));
   }
 
+  // A row that names the model is knowledge of it; one for all others says nothing of a model that we do not know.
+  void judge_evidence(const HfException* row) {
+    Evidence& evidence = out_.effective.evidence;
+    if (row == nullptr || evidence == Evidence::run) return;
+    if (row->outcome == Outcome::unchecked) evidence = Evidence::unchecked;
+    else if (!row->models.empty() && evidence == Evidence::unchecked) evidence = Evidence::read;
+    if (!row->source.empty() && !row->models.empty()) out_.source = row->source;
+  }
+
   void refuse(std::string_view why) {
     out_.effective.loads = false;
     note(fmt::format("{} refuses the file: {}", engine_.info.title, why));
@@ -197,11 +216,15 @@ class Evaluation {
     const unsigned type = type_of(engine_, view_, group.rope, name);
     const HfException* row = exception_for(engine_, view_.model_type, type);
     const Outcome outcome = row != nullptr ? row->outcome : Outcome::honoured;
-    Evidence& evidence = out_.effective.evidence;
-    if (row != nullptr && evidence == Evidence::unchecked) evidence = Evidence::read;
+    judge_evidence(row);
     if (row != nullptr && outcome != Outcome::honoured && !row->says.empty()) {
       if (outcome == Outcome::refused) throw Refused{std::string(row->says)};
       note(fmt::format("{} {}", engine_.info.title, row->says));
+    }
+    if (engine_.phi3 == Phi3Rule::plain_without_type && view_.cls.is(formats::kPhi3) && type != kDefault &&
+        !group.rope.contains("type")) {
+      note(fmt::format("{} does not read rope_type on Phi-3, only type: it runs unscaled", engine_.info.title));
+      return plain_table(group);
     }
     if (outcome == Outcome::fixed) base = 10000;
     if (outcome == Outcome::ignored || outcome == Outcome::fixed) return plain_table(group);
@@ -212,6 +235,7 @@ class Evaluation {
     }
     if ((type & engine_.types) == 0) throw Refused{fmt::format("{} ({})", engine_.unknown_type, name)};
     check_phi3(engine_, view_, group.rope, type);
+    check_type_key(engine_, view_, group.rope, type);
     check_head_dim(engine_, view_, type);
     if (type == kLongRope && engine_.trips_over_nested && view_.nested_parameters) {
       throw Refused{"KeyError: 'rope_theta' (it looks into rope_parameters, which is per kind of layer)"};

@@ -12,7 +12,8 @@ namespace mrrope::targets {
 
 struct HfEffect {
   Effective effective;
-  bool faithful = true;  // false: not by the table in `effective`, or not at every position; a note says how
+  bool faithful = true;          // false: not by the table in `effective`, or not at every position; a note says how
+  std::string_view source = {};  // where in the engine's code that stands
 };
 
 // `context`: the length it is started with; default: all it offers. Errors: a config that says nothing of RoPE we can

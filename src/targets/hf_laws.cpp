@@ -128,6 +128,13 @@ Table yarn_table(Situation& at) {
   Yarn law;
   const bool has_betas = number_in(rope, "beta_fast").value_or(0) != 0 || number_in(rope, "beta_slow").value_or(0) != 0;
   if (rules.needs_betas && !has_betas) throw Refused{"ZeroDivisionError: yarn without beta_fast and beta_slow"};
+  if (names_model(at.engine.needs_betas, at.view.model_type) && !has_betas) {
+    throw Refused{"yarn without beta_fast and beta_slow"};
+  }
+  const bool has_mscales = number_in(rope, "mscale") && number_in(rope, "mscale_all_dim");
+  if (names_model(at.engine.needs_mscales, at.view.model_type) && !has_mscales) {
+    throw Refused{"yarn without mscale and mscale_all_dim"};
+  }
   if (rules.betas) {
     if (const auto b = number_in(rope, "beta_fast"); b.value_or(0) != 0) law.band.beta_fast = *b;
     if (const auto b = number_in(rope, "beta_slow"); b.value_or(0) != 0) law.band.beta_slow = *b;
@@ -152,9 +159,10 @@ Table yarn_table(Situation& at) {
   }
   const double scale = yarn_scale(at, factor);
   const std::int64_t placed = rules.band_by_start ? at.start : original;
-  if (rules.band_by_start && placed != original) {
+  if (rules.band_by_start && placed > original) {
     at.note(fmt::format("{} places yarn's ramp by the {} tokens it is started for", at.engine.info.title, placed));
   }
+  if (rules.band_by_start && at.start <= original) return table(plain(at, original), 1, None{});
   if (factor <= 1) return {std::vector<double>(static_cast<std::size_t>(at.group.rotary_dim / 2), 1.0), scale};
   return table(plain(at, placed), factor, Method{law, {}, scale});
 }

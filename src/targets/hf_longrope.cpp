@@ -67,7 +67,11 @@ bool use_long(Situation& at, std::int64_t original, bool equal_lists) {
     at.faithful = false;
     at.note(std::move(sentence));
   };
-  switch (at.engine.longrope.list) {
+  ListChoice choice = at.engine.longrope.list;
+  if (choice == ListChoice::phi3_by_start) {
+    choice = at.view.cls.is(formats::kPhi3) ? ListChoice::by_start : ListChoice::long_only;
+  }
+  switch (choice) {
     case ListChoice::by_length:
       if (!equal_lists && far && !at.view.cls.is(formats::kPhi3)) {
         at.note(fmt::format("the lists change at {} tokens; keys cached before that keep the short one", original));
@@ -79,6 +83,7 @@ bool use_long(Situation& at, std::int64_t original, bool equal_lists) {
                             far ? "long" : "short", at.start));
       return far;
     case ListChoice::by_file: return at.view.context > original;
+    case ListChoice::phi3_by_start:
     case ListChoice::long_only:
       if (!equal_lists) at.note(fmt::format("{} uses the long list for all texts", title));
       return true;

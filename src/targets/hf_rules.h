@@ -33,6 +33,7 @@ enum class Reader {
   transformers4,  // rope_scaling beside rope_theta; rope_parameters is not seen
   scaling,        // its own reader of the same fields
   either,         // its own reader: rope_scaling, else rope_parameters
+  parameters,     // its own reader: rope_parameters only, whose base wins over rope_theta
 };
 
 // Where a file has both `type` and `rope_type`.
@@ -55,6 +56,7 @@ enum class ListChoice {
   by_start,   // if the engine was started for more than L tokens
   by_file,    // if M > L
   long_only,
+  phi3_by_start,  // on Phi-3 as by_start, else as long_only
   short_only,
   by_position,  // from position L on, inside one sequence: a mixture unless the lists are equal
   by_chunk,     // if more than L tokens are computed at once: never while generating
@@ -100,7 +102,7 @@ struct YarnRules {
   bool truncate_nested = true;        // read in a rope_parameters per kind of layer, too
   bool truncates = true;              // without the key
   bool table_ends = false;            // rows for L * factor positions, whatever M is
-  bool band_by_start = false;         // the ramp is placed by the started length instead of L
+  bool band_by_start = false;         // the ramp is placed by the started length instead of L, and plain up to L
   std::int64_t original_default = 0;  // 0: M
 };
 
@@ -131,6 +133,7 @@ enum class Outcome {
   built_once,  // by the code of transformers 5, without a length: the short list, dynamic plain
   handed_on,   // to transformers 5: the model runs there, and rotates as it does there
   as_linear,   // takes every type for linear, and fails without `factor`
+  unchecked,   // nobody has looked: what the rules say is a guess
 };
 
 // The first row that fits decides.
@@ -138,14 +141,16 @@ struct HfException {
   std::string_view models;  // model_type names between blanks; empty: all
   unsigned types;
   Outcome outcome;
-  std::string_view says;  // for people, as the end of "vLLM …"
+  std::string_view says;         // for people, as the end of "vLLM …"
+  std::string_view source = {};  // file and line where that stands, if not where EngineInfo::source points
 };
 
 // Phi-3's own demands on rope_scaling.
 enum class Phi3Rule {
   none,
-  needs_type,    // the key must be called `type`
-  three_fields,  // type, short_factor, long_factor and nothing else
+  needs_type,          // the key must be called `type`
+  plain_without_type,  // else nothing is read
+  three_fields,        // type, short_factor, long_factor and nothing else
 };
 
 // The base an engine takes for some models where it finds none.
@@ -157,7 +162,8 @@ struct OwnBase {
 struct HfEngine {
   EngineInfo info;
   Reader reader = Reader::transformers5;
-  std::string_view either = {};  // models for which Reader::scaling is Reader::either
+  std::string_view either = {};      // models for which Reader::scaling is Reader::either
+  std::string_view parameters = {};  // … and those for which it is Reader::parameters
   TypeKeys type_keys = TypeKeys::rope_type_wins;
   unsigned types = kClassic;
   std::string_view unknown_type = {};  // its error for any other type
@@ -168,6 +174,9 @@ struct HfEngine {
   Phi3Rule phi3 = Phi3Rule::none;
   OwnBase own_base = {};
   std::string_view needs_head_dim = {};  // models that fail without an explicit head_dim where the table depends on it
+  std::string_view needs_type = {};      // models on which a scaling must be called `type`
+  std::string_view needs_betas = {};     // models that fail on yarn without beta_fast and beta_slow
+  std::string_view needs_mscales = {};   // … and without mscale and mscale_all_dim
   bool trips_over_nested = false;  // longrope in rope_scaling beside a per-layer-type rope_parameters is a KeyError
   std::span<const HfException> exceptions = {};
   std::string_view command = {};  // how to start it, with {model}, {context} and {class}, its loader (transformers)

@@ -24,6 +24,7 @@ class Viewer {
   Viewer(const HfEngine& engine, const Json& root, const RopeSpec& spec)
       : engine_(engine), spec_(spec), model_(formats::find_model(root)), reader_(engine.reader) {
     if (names_model(engine.either, model_.model_type)) reader_ = Reader::either;
+    if (names_model(engine.parameters, model_.model_type)) reader_ = Reader::parameters;
     if (const Place p = model_.fields.find("rope_scaling"); p && p.value->is_object() && !p.value->empty()) {
       scaling_ = p.value;
     }
@@ -49,6 +50,10 @@ class Viewer {
       out.groups.push_back(reader_ == Reader::transformers5 ? by_transformers5(group) : by_fields(group));
     }
     if (reader_ == Reader::transformers4 || reader_ == Reader::scaling) note_unseen(out);
+    if (reader_ == Reader::parameters && scaling_ != nullptr && parameters_ == nullptr) {
+      out.notes.push_back(fmt::format("{} reads rope_parameters on this model, and rope_scaling is not there for it",
+                                      engine_.info.title));
+    }
     return out;
   }
 
@@ -56,6 +61,8 @@ class Viewer {
   [[nodiscard]] Json class_default() const {
     return model_.cls.rope.empty() ? Json::object() : Json::parse(model_.cls.rope);
   }
+
+  [[nodiscard]] bool sees_parameters() const { return reader_ == Reader::either || reader_ == Reader::parameters; }
 
   // The other spelling beside rope_scaling, for this group.
   [[nodiscard]] const Json* own_parameters(const LayerGroup& group) const {
@@ -87,9 +94,10 @@ class Viewer {
     GroupView out{group.name, Json::object(), group.base, group.rotary_dim, false};
     const Json* own = own_parameters(group);
     const bool local = formats::is_local(group.name);
+    const bool seen = sees_parameters() && own == parameters_;  // not per kind of layer
     if (!local) {
-      if (scaling_ != nullptr) out.rope = *scaling_;
-      else if (reader_ == Reader::either && own == parameters_ && own != nullptr) out.rope = *own;
+      if (scaling_ != nullptr && reader_ != Reader::parameters) out.rope = *scaling_;
+      else if (seen && own != nullptr) out.rope = *own;
       else if (reader_ == Reader::transformers4) out.rope = class_default();
     }
     // The base: a field of the top level, else what rope_parameters says where that is read, else the default
@@ -99,8 +107,9 @@ class Viewer {
                                            : neox     ? "rotary_emb_base"
                                                       : "rope_theta");
     const bool inside = own != nullptr && own->contains("rope_theta");
-    const bool seen = reader_ == Reader::either && own == parameters_;  // not per kind of layer
-    if (theta) {
+    if (inside && seen && reader_ == Reader::parameters) {
+      out.base = number_in(*own, "rope_theta").value_or(group.base);
+    } else if (theta) {
       out.base = formats::number(theta, 1, 1e15);
     } else if (inside && !seen) {
       out.base = local_base || model_.cls.base == 0 ? 10000 : model_.cls.base;
@@ -109,7 +118,7 @@ class Viewer {
     }
     // The same for the part of the head that turns
     const bool partial_inside = own != nullptr && number_in(*own, "partial_rotary_factor").value_or(1) != 1;
-    if (partial_inside && reader_ != Reader::either && !model_.fields.find("partial_rotary_factor")) {
+    if (partial_inside && !sees_parameters() && !model_.fields.find("partial_rotary_factor")) {
       const int whole = formats::head_dim(model_, group.name, group.layers.empty() ? -1 : group.layers.front());
       out.rotary_dim = static_cast<int>(whole * (model_.cls.partial > 0 ? model_.cls.partial : 1)) / 2 * 2;
     }
