@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/memory.h"
 #include "cli/next.h"
 #include "cli/terminal.h"
 #include "mrrope/mrrope.h"
@@ -29,18 +31,7 @@ struct Options {
   bool json = false;
 };
 
-constexpr double kF16 = 2;
-
-std::string size_text(double bytes) {
-  const char* unit = "KiB";
-  double value = bytes / 1024;
-  for (const char* next : {"MiB", "GiB", "TiB"}) {
-    if (value < 1000) break;
-    value /= 1024;
-    unit = next;
-  }
-  return fmt::format("{:.3g} {}", value, unit);
-}
+constexpr std::array<int, 4> kTimes = {1, 2, 4, 8};  // the lengths that memory is told for
 
 std::string count_text(double count) {
   for (const auto& [scale, suffix] : {std::pair{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "K"}}) {
@@ -48,6 +39,9 @@ std::string count_text(double count) {
   }
   return fmt::format("{:.0f}", count);
 }
+
+// A whole number without a point; beyond any memory it does not matter.
+Json count_json(double count) { return count < 1e15 ? Json(static_cast<std::int64_t>(count)) : Json(count); }
 
 std::string bullet() { return terminal().unicode ? " · " : ", "; }
 
@@ -122,13 +116,12 @@ std::string carry_text(const ModelFile& model, const RopeSpec& spec) {
                       : keys + "; no factor tensor (llama.cpp)";
 }
 
-std::string kv_text(const ModelFacts& facts, std::int64_t context) {
-  const double per_token = kv_bytes_per_token(facts, kF16);
-  if (per_token == 0) return "";
-  std::string text = size_text(per_token) + " per token (f16)";
-  for (const int times : {1, 2, 4, 8}) {
-    text += fmt::format("{}{} {}", bullet(), format_context(context * times),
-                        size_text(per_token * static_cast<double>(context * times)));
+std::string kv_text(const ModelFile& model, std::int64_t context) {
+  if (cache_text(model, context).empty()) return "";
+  const double per_token = kv_cache(model, context).bytes_per_token;
+  std::string text = per_token > 0 ? size_text(per_token) + " per token (f16)" : "f16";
+  for (const int times : kTimes) {
+    text += fmt::format("{}{} {}", bullet(), format_context(context * times), cache_text(model, context * times));
   }
   return text;
 }
@@ -169,7 +162,13 @@ Json to_json(const ModelFile& model, const RopeSpec& spec, const ModelFacts& f, 
                               {"trained_factors", own.pair_factors},
                               {"attention_scale", own.attention_scale}});
   }
-  json["kv_bytes_per_token_f16"] = kv_bytes_per_token(f, kF16);
+  json["kv_bytes_per_token_f16"] = kv_cache(model, spec.context_trained).bytes_per_token;
+  for (const int times : kTimes) {
+    const KvCache cache = kv_cache(model, spec.context_trained * times);
+    json["kv_cache_f16"].push_back({{"tokens", spec.context_trained * times},
+                                    {"bytes", count_json(cache.bytes)},
+                                    {"recurrent_bytes", count_json(cache.recurrent_bytes)}});
+  }
   if (now) {
     Json engine{{"name", "llama.cpp"},
                 {"loads", now->loads},
@@ -221,7 +220,8 @@ void print_block(const Inspected& found, const std::string& file, bool several) 
   }
   fact("turns in training", turns_text(spectrum_of(spec, 0)));
   fact("can carry", carry_text(model, spec));
-  fact("KV cache", kv_text(facts, spec.context_trained));
+  fact("KV cache", kv_text(model, spec.context_trained));
+  for (const std::string& remark : cache_remarks(model, spec.context_trained * kTimes.back())) fact("", remark);
   if (const auto context = extended_context(model, now)) {
     fact("extended", fmt::format("by mrrope to {} tokens; mrrope extend --undo takes it back", *context));
   }

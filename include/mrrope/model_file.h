@@ -59,14 +59,8 @@ struct ModelFacts {
   int heads = 0;
   int kv_heads = 0;
   int head_dim = 0;
-  int kv_latent = 0;  // MLA: what stands for keys and values of all heads (kv_lora_rank + the rotated part); else 0
   int sliding_window = 0;
 };
 ModelFacts facts_of(const ModelFile& model);
-
-// Bytes of keys and values that one more token adds, for elements of `element_bytes` (f16: 2, q8_0: 34/32).
-// MLA is counted as vLLM, SGLang and llama.cpp keep it, one latent per layer. Sliding layers are counted as if they
-// were full: what a context without window-sized caches takes.
-double kv_bytes_per_token(const ModelFacts& facts, double element_bytes);
 
 }  // namespace mrrope

@@ -13,6 +13,7 @@
 #include "mrrope/gguf.h"        // IWYU pragma: export
 #include "mrrope/hf_config.h"   // IWYU pragma: export
 #include "mrrope/hf_folder.h"   // IWYU pragma: export
+#include "mrrope/kv_cache.h"    // IWYU pragma: export
 #include "mrrope/methods.h"     // IWYU pragma: export
 #include "mrrope/model_file.h"  // IWYU pragma: export
 #include "mrrope/plan.h"        // IWYU pragma: export

@@ -6,6 +6,7 @@
 #include "mrrope/choose.h"
 #include "mrrope/extend.h"
 #include "mrrope/findings.h"
+#include "mrrope/kv_cache.h"
 #include "mrrope/targets.h"
 #include "python/src/convert.h"
 #include "python/src/types.h"
@@ -66,6 +67,20 @@ ExtendOptions options_of(std::string engine, const nb::bytes& output, bool in_pl
 }
 
 void bind_model(nb::module_& m) {
+  nb::class_<KvCache>(m, "KvCache", "What a model keeps in memory for a context; all 0: the file does not say.")
+      .def_ro("bytes", &KvCache::bytes, "Keys and values, or latents.")
+      .def_ro("recurrent_bytes", &KvCache::recurrent_bytes, "States, the same for every length.")
+      .def_ro("bytes_per_token", &KvCache::bytes_per_token)
+      .def_ro("full_layers", &KvCache::full_layers, "Those that keep every token.")
+      .def_ro("sliding_layers", &KvCache::sliding_layers, "Those that keep sliding_cells tokens.")
+      .def_ro("recurrent_layers", &KvCache::recurrent_layers)
+      .def_ro("sliding_cells", &KvCache::sliding_cells)
+      .def("__repr__", [](const KvCache& self) {
+        return fmt::format("<{:.0f} bytes for {} full, {} sliding, {} recurrent layers>",
+                           self.bytes + self.recurrent_bytes, self.full_layers, self.sliding_layers,
+                           self.recurrent_layers);
+      });
+
   nb::class_<Model>(m, "Model", "A model file that was read: header only, milliseconds for any size.")
       .def_prop_ro(
           "path", [](const Model& self) { return path_text(self.file.path); }, nb::sig("def path(self) -> str"))
@@ -91,9 +106,20 @@ void bind_model(nb::module_& m) {
           "kv_bytes_per_token",
           [](const Model& self, double element_bytes) {
             require(element_bytes > 0 && element_bytes <= 8, "element_bytes", "expected a number of bytes up to 8");
-            return kv_bytes_per_token(self.facts, element_bytes);
+            return kv_cache(self.file, 1, element_bytes).bytes_per_token;
           },
-          "element_bytes"_a = 2.0, "Bytes of keys and values that one more token takes (f16: 2).")
+          "element_bytes"_a = 2.0,
+          "Bytes that one more token takes once the windows of sliding layers are full (f16: 2).")
+      .def(
+          "kv_cache",
+          [](const Model& self, nb::handle length, double element_bytes, int sequences) {
+            require(element_bytes > 0 && element_bytes <= 8, "element_bytes", "expected a number of bytes up to 8");
+            require(sequences >= 1 && sequences <= 256, "sequences", "expected a number up to 256");
+            return kv_cache(self.file, tokens(length, "tokens"), element_bytes, sequences);
+          },
+          "tokens"_a, "element_bytes"_a = 2.0, "sequences"_a = 1,
+          nb::sig("def kv_cache(self, tokens: int | str, element_bytes: float = 2.0, sequences: int = 1) -> KvCache"),
+          "What llama.cpp keeps for a context of so many tokens that so many sequences share.")
       .def("__repr__", [](const Model& self) {
         return text(fmt::format("<{} {} {}>", self.facts.architecture, self.file.gguf() != nullptr ? "gguf" : "hf",
                                 self.file.path));

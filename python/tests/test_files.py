@@ -20,6 +20,11 @@ def test_inspect_says_what_a_model_is(gguf, folder):
     assert found.path == str(gguf) and found.bytes == gguf.stat().st_size
     # 12 layers, keys and values, 3 heads of 64, 2 bytes each
     assert found.kv_bytes_per_token() == 12 * 2 * 3 * 64 * 2
+    cache = found.kv_cache("32k", element_bytes=34 / 32)
+    assert cache.bytes == 32768 * found.kv_bytes_per_token(34 / 32)
+    assert (cache.full_layers, cache.sliding_layers, cache.recurrent_bytes) == (12, 0, 0)
+    with pytest.raises(mrrope.Error, match="sequences"):
+        found.kv_cache(1, sequences=0)
     assert mrrope.inspect(folder).spec.context == 8192
     assert mrrope.inspect(os.fsencode(folder)).format == "hf"
 

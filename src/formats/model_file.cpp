@@ -108,10 +108,6 @@ ModelFacts gguf_facts(const GgufModel& model) {
   if (facts.kv_heads == 0) facts.kv_heads = facts.heads;
   facts.head_dim = largest(model, "attention.key_length");
   if (facts.head_dim == 0 && facts.heads > 0) facts.head_dim = largest(model, "embedding_length") / facts.heads;
-  // llama.cpp keeps keys only, whose first part is the latent (llama-kv-cache.cpp); older files have full heads
-  if (largest(model, "attention.key_length_mla") > 0 && largest(model, "attention.value_length_mla") > 0) {
-    facts.kv_latent = whole(static_cast<double>(facts.kv_heads) * facts.head_dim);
-  }
   facts.sliding_window = largest(model, "attention.sliding_window");
   return facts;
 }
@@ -121,11 +117,10 @@ ModelFacts hf_facts(const HfConfig& config) {
   facts.architecture = config.model_type();
   const Result<HfFacts> found = config.facts();
   if (!found) return facts;
-  facts.layers = found->attention_layers > 0 ? found->attention_layers : found->layers;
+  facts.layers = found->layers;
   facts.heads = found->heads;
   facts.kv_heads = found->kv_heads;
   facts.head_dim = found->head_dim;
-  if (found->kv_lora_rank > 0) facts.kv_latent = found->kv_lora_rank + found->head_dim;
   facts.sliding_window = static_cast<int>(std::clamp<std::int64_t>(found->sliding_window, 0, 1 << 30));
   return facts;
 }
@@ -212,11 +207,6 @@ Result<RopeSpec> rope_spec(const ModelFile& model) {
 ModelFacts facts_of(const ModelFile& model) {
   if (const GgufModel* gguf = model.gguf()) return gguf_facts(*gguf);
   return hf_facts(*model.hf());
-}
-
-double kv_bytes_per_token(const ModelFacts& facts, double element_bytes) {
-  if (facts.kv_latent > 0) return static_cast<double>(facts.layers) * facts.kv_latent * element_bytes;
-  return 2.0 * facts.layers * facts.kv_heads * facts.head_dim * element_bytes;
 }
 
 }  // namespace mrrope

@@ -118,5 +118,37 @@ class Values(unittest.TestCase):
         self.assertEqual((found["layers"], found["parameters"], found["bytes"], found["quantization"]), (32, None, None, None))
 
 
+class Memory(unittest.TestCase):
+    """Counted in tests/targets/kv_cache_test.cpp, compared with llama.cpp in tests/llama/test_cache_memory.py."""
+
+    def inspected(self, architecture, keys, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "m.gguf"
+            tiny_gguf.write(file, architecture, keys)
+            return run("inspect", file, *arguments)
+
+    GEMMA3 = {"block_count": 18, "context_length": 32768, "attention.head_count": 4, "attention.head_count_kv": 1,
+              "attention.key_length": 256, "attention.value_length": 256, "attention.sliding_window": 512}
+
+    def test_sliding_layers_keep_their_window(self):
+        text = self.inspected("gemma3", self.GEMMA3)
+        self.assertRegex(text, r"KV cache +3 KiB per token \(f16\) . 32k 111 MiB . 64k 207 MiB")
+        self.assertIn("15 of 18 layers keep at most 1024 tokens\n", text)
+        found = json.loads(self.inspected("gemma3", self.GEMMA3, "--json"))
+        self.assertEqual(found["kv_bytes_per_token_f16"], 3 * 1024)
+        self.assertEqual(found["kv_cache_f16"][0], {"tokens": 32768, "bytes": 111 * 2**20, "recurrent_bytes": 0})
+        self.assertEqual([cache["tokens"] for cache in found["kv_cache_f16"]], [32768, 65536, 131072, 262144])
+
+    def test_states_are_named(self):
+        keys = {"ssm.conv_kernel": 4, "ssm.inner_size": 4096, "ssm.state_size": 128, "ssm.group_count": 16}
+        self.assertIn("9 of 12 layers keep a state instead (18.8 MiB in all)\n", self.inspected("qwen3next", keys))
+        self.assertIn("12 of 12 layers keep a state as well (25.1 MiB in all)\n", self.inspected("falcon-h1", keys))
+
+    def test_windows_everywhere_have_no_price_per_token(self):
+        text = run("inspect", CONFIGS / "mistral-7b-v0.1.json")
+        self.assertRegex(text, r"KV cache +f16 . 32k 576 MiB . 64k 576 MiB")
+        self.assertIn("32 of 32 layers keep at most 4608 tokens\n", text)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -175,16 +175,6 @@ TEST(GgufRope, NamesOfStrangersCanBeShown) {
             "general.architecture: expected the name of an architecture, found \"lla?ma\"");
 }
 
-// llama-completion -c 4096 -v on models of these shapes: "K (f16): …, V (f16): 0.00 MiB" with the keys of MLA.
-TEST(GgufFacts, LatentsAreCountedOnceAndHeadsTwice) {
-  std::map<std::string, GgufValue> keys = {{"attention.head_count_kv", GgufValue::u32(1)},
-                                           {"attention.key_length", GgufValue::u32(576)}};
-  EXPECT_EQ(kv_bytes_per_token(facts_of({"m.gguf", gguf_model("deepseek2", keys)}), 2), 30 * 2 * 576 * 2);
-  keys["attention.key_length_mla"] = GgufValue::u32(192);
-  keys["attention.value_length_mla"] = GgufValue::u32(128);
-  EXPECT_EQ(kv_bytes_per_token(facts_of({"m.gguf", gguf_model("deepseek2", keys)}), 2), 30 * 576 * 2);
-}
-
 // Gemma 4: convert_hf_to_gguf writes 1e30 for the pairs that stand still, and as float32 that is more than 1e30.
 TEST(GgufRope, PairsThatStandStillSurviveStorageAsFloat32) {
   GgufRope rope = *read_gguf_rope(gguf_model("gemma4"));

@@ -318,13 +318,6 @@ TEST(HfSpec, AModelTypeNobodyKnowsNeedsItsFieldsSpeltOut) {
             "position_embedding_type: no layer of this model rotates, so no table limits its length");
 }
 
-// (kv_lora_rank + qk_rope_head_dim) per layer, as vLLM and llama.cpp keep them; a head for each of 128 was 28 times
-// that.
-TEST(HfFacts, LatentsAreCountedInsteadOfHeads) {
-  EXPECT_EQ(kv_bytes_per_token(facts_of({"config.json", config_file("deepseek-v3")}), 2), 61 * (512 + 64) * 2);
-  EXPECT_EQ(kv_bytes_per_token(facts_of({"config.json", config_file("llama-3.1-8b")}), 2), 2 * 32 * 8 * 128 * 2);
-}
-
 TEST(HfSpec, NamesOfStrangersCanBeShown) {
   const std::string shape = R"(, "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 2,
                                "max_position_embeddings": 512, "rope_theta": 10000)";

@@ -92,7 +92,7 @@ def llama_bin(name, *options):
 
 @functools.cache
 def program(name):
-    """A program of this folder: llama_logits, bare_decode, attention."""
+    """A program of this folder: llama_logits, bare_decode, attention, cache_log."""
     def make(folder):
         run("cmake", "-S", HERE, "-B", folder, f"-DCMAKE_PREFIX_PATH={llama_prefix()}")
         run("cmake", "--build", folder)

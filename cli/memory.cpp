@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "cli/memory.h"
+
+#include <fmt/format.h>
+
+namespace mrrope::cli {
+
+std::string size_text(double bytes) {
+  const char* unit = "KiB";
+  double value = bytes / 1024;
+  for (const char* next : {"MiB", "GiB", "TiB"}) {
+    if (value < 1000) break;
+    value /= 1024;
+    unit = next;
+  }
+  return fmt::format("{:.3g} {}", value, unit);
+}
+
+std::string cache_text(const ModelFile& model, std::int64_t tokens) {
+  const KvCache cache = kv_cache(model, tokens);
+  const double bytes = cache.bytes + cache.recurrent_bytes;
+  return bytes > 0 ? size_text(bytes) : "";
+}
+
+std::vector<std::string> cache_remarks(const ModelFile& model, std::int64_t tokens) {
+  const KvCache cache = kv_cache(model, tokens);
+  const int layers = facts_of(model).layers;
+  std::vector<std::string> remarks;
+  if (cache.sliding_layers > 0) {
+    remarks.push_back(
+        fmt::format("{} of {} layers keep at most {} tokens", cache.sliding_layers, layers, cache.sliding_cells));
+  }
+  if (cache.recurrent_layers > 0) {
+    const bool beside = cache.full_layers + cache.sliding_layers + cache.recurrent_layers > layers;
+    const std::string size =
+        cache.recurrent_bytes > 0 ? fmt::format(" ({} in all)", size_text(cache.recurrent_bytes)) : "";
+    remarks.push_back(fmt::format("{} of {} layers keep a state{}{}", cache.recurrent_layers, layers,
+                                  beside ? " as well" : " instead", size));
+  }
+  return remarks;
+}
+
+}  // namespace mrrope::cli
