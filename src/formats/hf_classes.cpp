@@ -25,7 +25,7 @@ constexpr std::string_view kMinistral3Rope =
         "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1})";
 
 // Sorted by name.
-constexpr std::array<HfClass, 93> kClasses = {{
+constexpr std::array<HfClass, 94> kClasses = {{
     // model_type, layers, hidden, heads, kv_heads, head_dim, context, base, partial, window, full_every, traits
     // clang-format off
     {"afmoe", 32, 2048, 16, 16, 128, 16384, 1e4, 1, 1024, 4, kFullWithoutRope},
@@ -82,6 +82,7 @@ constexpr std::array<HfClass, 93> kClasses = {{
     {"llama", 32, 4096, 32, 32, 0, 2048, 1e4, 1, 0, 0, kPlain},
     {"llama4_text", 48, 5120, 40, 8, 128, 131072, 5e5, 1, 8192, 4, kFourthWithoutRope | kChunkedOthers},
     {"longcat_flash", 56, 6144, 64, 64, 64, 131072, 1e7, 1, 0, 0, kMla},
+    {"minicpm", 32, 4096, 32, 32, 0, 2048, 1e4, 1, 0, 0, kOwnCode},
     {"minicpm3", 62, 2560, 40, 40, 32, 32768, 1e4, 1, 0, 0, kMla},
     {"minimax", 32, 4096, 32, 8, 0, 131072, 1e6, 1, 0, 0, kPlain},
     {"minimax_m2", 62, 3072, 48, 8, 128, 196608, 5e6, 1, 0, 0, kPartial | kRotaryDim},

@@ -29,7 +29,8 @@ enum HfTrait : unsigned {
   kChunkedOthers = 1U << 12,      // … see attention_chunk_size tokens
   kFullWithoutRope = 1U << 13,    // full_attention layers do not turn
   kFourthWithoutRope = 1U << 14,  // every fourth layer does not turn
-  kPattern = 1U << 15             // sliding_window_pattern replaces full_every
+  kPattern = 1U << 15,            // sliding_window_pattern replaces full_every
+  kOwnCode = 1U << 16             // not in transformers: the class comes with the model
 };
 
 struct HfClass {

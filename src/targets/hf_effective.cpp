@@ -134,7 +134,7 @@ class Evaluation {
     out_.source = engine.info.source;
     out_.effective.context = offered();
     const bool run = engine.info.evidence == Evidence::run && names_model(engine.info.models, view.model_type);
-    const bool known = !view.cls.model_type.empty();
+    const bool known = !view.cls.model_type.empty() && !view.cls.is(formats::kOwnCode);
     out_.effective.evidence = run ? Evidence::run : known ? Evidence::read : Evidence::unchecked;
     start_ = context.value_or(out_.effective.context);
   }

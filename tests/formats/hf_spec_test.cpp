@@ -307,6 +307,11 @@ TEST(HfSpec, FindsTheLanguageModelInsideAnother) {
   EXPECT_EQ(spec_of(config(R"({"model_type": "gemma3", "text_config": {"num_hidden_layers": 6}})")).groups.size(), 2U);
 }
 
+// MiniCPM 4 leaves its base to code that comes with the model.
+TEST(HfSpec, MiniCpmHasTheDefaultsOfItsOwnCode) {
+  EXPECT_EQ(spec_of(config(R"({"model_type": "minicpm", "max_position_embeddings": 32768})")).groups[0].base, 10000);
+}
+
 TEST(HfSpec, AModelTypeNobodyKnowsNeedsItsFieldsSpeltOut) {
   const std::string shape = R"({"model_type": "mine", "head_dim": 64, "max_position_embeddings": 512)";
   EXPECT_EQ(error_of(config(shape + "}")), "rope_theta: missing, and the default of model_type \"mine\" is not known");
