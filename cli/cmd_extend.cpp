@@ -162,7 +162,10 @@ int run_extend(const Options& options) {
   }
   if (!options.undo) {
     const Result<RopeSpec> spec = rope_spec(*file);
-    if (!spec) return fail({spec.error().code, to_string(spec.error()), options.model.file});
+    if (!spec) {
+      return fail({spec.error().code, to_string(spec.error()), options.model.file},
+                  serve_command(*file, spec.error(), options.model.file));
+    }
     Result<Choice> choice = choice_of(options, *file, *spec);
     if (!choice) return fail(choice.error());
     outcome.choice = explain_choice(*file, *choice);

@@ -191,11 +191,14 @@ struct Inspected {
   std::optional<Effective> now;  // in llama.cpp, for a GGUF
 };
 
-Result<Inspected> inspected(const std::string& file) {
+Result<Inspected> inspected(const std::string& file, std::string& hint) {
   Result<ModelFile> model = read_model(file);
   if (!model) return model.error();
   Result<RopeSpec> spec = rope_spec(*model);
-  if (!spec) return Error{spec.error().code, to_string(spec.error()), file};
+  if (!spec) {
+    hint = serve_command(*model, spec.error(), file);
+    return Error{spec.error().code, to_string(spec.error()), file};
+  }
   const ModelFacts facts = facts_of(*model);
   std::optional<Effective> now;
   if (model->gguf() != nullptr) {
@@ -240,9 +243,10 @@ int run_inspect(const Options& options) {
   int status = 0;
   std::size_t shown = 0;
   for (const std::string& file : options.files) {
-    const Result<Inspected> found = inspected(file);
+    std::string hint;
+    const Result<Inspected> found = inspected(file, hint);
     if (!found) {
-      status = std::max(status, fail(found.error()));
+      status = std::max(status, fail(found.error(), hint));
       continue;
     }
     if (options.json) {

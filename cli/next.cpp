@@ -46,6 +46,11 @@ void add_plug_in(const ModelFile& model, const Typed& typed, const Plan& plan, s
 
 }  // namespace
 
+std::string serve_command(const ModelFile& model, const Error& refusal, const std::string& file) {
+  if (refusal.code != ErrorCode::unsupported || refusal.message.find("no table limits") == std::string::npos) return "";
+  return fmt::format("{} {}", model.gguf() != nullptr ? "llama-server -m" : "vllm serve", base::shell_quoted(file));
+}
+
 std::string output_name(const ModelFile& model, std::int64_t context) {
   std::error_code status;
   const fs::path path = fs::absolute(model.path, status).lexically_normal();

@@ -47,6 +47,10 @@ Rotation rotation_in_llama_cpp(const ModelFile& model);
 // describe(), and what runs the plan itself where the file cannot carry it.
 std::string explain_choice(const ModelFile& model, const Choice& choice);
 
+// How a model is served that rope_spec() refuses because nothing in it rotates: as it is, at any length. Empty: that is
+// not why.
+std::string serve_command(const ModelFile& model, const Error& refusal, const std::string& file);
+
 // "model-32k.gguf", "Llama-3-8B-32k": what extend is offered to write, in the current folder.
 std::string output_name(const ModelFile& model, std::int64_t context);
 
