@@ -179,10 +179,10 @@ const std::atomic<bool>* cancel_on_signals() {
 
 eval::Control make_control(const eval::RunFolder& run) {
   eval::Control control{.progress = nullptr, .cancel = cancel_on_signals()};
-  const auto start = std::chrono::steady_clock::now();
-  control.progress = [start, &run, best = BestSoFar(), seen = std::size_t{0}](const eval::Progress& p) mutable {
+  ProgressClock clock(ProgressClock::Clock::now());
+  control.progress = [clock, &run, best = BestSoFar(), seen = std::size_t{0}](const eval::Progress& p) mutable {
     for (; seen < run.records().size(); ++seen) best.add(run.records()[seen]);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = clock.seconds(p.tokens, ProgressClock::Clock::now());
     show_progress(p.tokens < p.tokens_total ? progress_line(p, seconds, best.text(), terminal().width) : "");
   };
   return control;

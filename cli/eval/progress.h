@@ -6,11 +6,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
 
-#include "mrrope/perplexity.h"
+#include "mrrope/measure.h"
 #include "mrrope/records.h"
 
 namespace mrrope::cli {
@@ -28,8 +29,21 @@ class BestSoFar {
     double value = 0;
     std::size_t count = 0;
   };
-  std::map<std::pair<std::string, double>, Sum> plans_;
-  bool scores_ = false;
+  using Sums = std::map<std::pair<std::string, double>, Sum>;
+  Sums answers_, readings_;  // a search has both; then readings count, which tell plans apart earlier
+};
+
+// How long the tokens of Progress took. A search measures many times, and counts from 0 each time.
+class ProgressClock {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit ProgressClock(Clock::time_point start) : start_(start) {}
+  double seconds(std::int64_t tokens, Clock::time_point now);
+
+ private:
+  Clock::time_point start_;
+  std::int64_t tokens_ = 0;
 };
 
 // "12/70  812 tokens/s  3:10 left  best yarn x4 3.610  mrrope-pro x4, algebra.tex", at most `width` columns.

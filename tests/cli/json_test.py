@@ -153,7 +153,7 @@ class Documents(unittest.TestCase):
         self.valid("eval", "eval", "ppl", *model, "-f", text, *two, "--lengths", "256,512", "--kl", 256)
         self.valid("eval", "eval", "gap", *model, "-f", text, *two, "--gaps", "0,512", "--tokens", 256, "--windows", 1)
         self.valid("eval", "eval", "niah", *model, *two, "--lengths", 512, "--depths", 2)
-        self.valid("eval", "eval", "suite", *model, *two, "--lengths", 512, "--minutes", 0.01)
+        self.valid("eval", "eval", "suite", *model, "--methods", "none", "--factor", 2, "--lengths", "1k", "--minutes", 0.01)
         self.valid("attention", "analyze", "--attention", *model, "-f", text, "--factor", 2, "--methods", "none,yarn", "--samples", 100, "--tokens", 256)
         tuned = self.valid("tune", "tune", MODEL, "-c", "1k", "--tokens", 20000, "-t", 1, "-o", self.folder / "tuned")
         self.fits("plan", tuned["plan"])
