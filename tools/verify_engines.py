@@ -22,7 +22,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TRANSFORMERS = ["test_transformers.py", "test_targets.py", "test_transformers_traps.py", "test_conformance.py"]
+TRANSFORMERS = ["test_transformers.py", "test_targets.py", "test_transformers_traps.py", "test_families.py", "test_conformance.py"]
 # environment of tools/engine_env: (package, beginning of its versions, adapter, tests)
 ENGINES = {
     "transformers5": ("transformers", "5.", "transformers", [*TRANSFORMERS, "test_hf_configs.py"]),
