@@ -107,8 +107,10 @@ Error in_words(Error error, const Options& options, bool gguf) {
 std::string hint_for(const Error& error, const Options& options, const ModelFile& model,
                      const std::optional<Plan>& plan) {
   const bool gguf = model.gguf() != nullptr;
+  if (error.option == "any_factor") return "--force writes it all the same";
   if (!options.undo && was_extended(model)) {
-    return fmt::format("mrrope extend {} --undo{}", base::shell_quoted(options.model.file), gguf ? " -o FILE" : "");
+    return fmt::format("mrrope extend {} --undo{}", base::shell_quoted(options.model.file),
+                       gguf && !model.sidecar ? " -o FILE" : "");
   }
   if (plan && error.code == ErrorCode::unsupported && error.option.empty()) {
     const Outlook outlook = outlook_of(model, *plan,
@@ -173,6 +175,7 @@ int run_extend(const Options& options) {
     outcome.plan = std::move(choice->plan);
   }
   ExtendOptions how = options.extend;
+  how.any_factor = how.overwrite;  // one flag for "I know"
   how.progress = progress_line();
   Result<Extension> done = options.undo ? undo_extension(*file, how) : extend_model(*file, *outcome.plan, how);
   if (!done) {
@@ -221,23 +224,26 @@ void add_extend(CLI::App& program, Action& action) {
       "the file to write; with --sidecar, its folder; for a\nHugging Face folder, a second one with links to the\n"
       "weights (default: its config.json is changed, the\noriginal stays beside it)");
   output->type_name("PATH");
-  auto* sidecar =
-      command->add_flag("--sidecar", options->extend.sidecar, "leave the .gguf alone; write a small second shard");
+  command->add_flag("--copy", options->extend.copy, "with -o FOLDER: copy the weights, do not link to them")
+      ->needs(output);
+  auto* sidecar = command->add_flag("--sidecar", options->extend.sidecar,
+                                    "leave the .gguf alone; write a small second shard and\na script that serves both");
   command->add_flag("--in-place", options->extend.in_place, "change the .gguf itself")
       ->excludes(output)
       ->excludes(sidecar);
   command->add_flag("--dry-run", options->extend.dry_run, "show the changes, write nothing");
   auto* undo = command->add_flag(
       "--undo", options->undo,
-      "take an extension back (a .gguf: with -o or --in-place),\nor a change in place that was interrupted");
+      "take an extension back (a .gguf: with -o or --in-place;\na sidecar: its files are removed), or a change in "
+      "place\nthat was interrupted");
   auto* relabel =
       command->add_flag("--relabel", options->extend.relabel,
                         "allow another architecture name with the same graph\n(qwen2, qwen3; docs/gguf.md)");
   for (CLI::Option* forward : {context, factor, method, trained, plan, target, sidecar, relabel})
     undo->excludes(forward);
   command->add_flag("-f,--force", options->extend.overwrite,
-                    "overwrite an existing output; --in-place: also a file\nwith several names, with a sidecar, or "
-                    "that others\nmay have open");
+                    "overwrite an existing output; more than 64 times the\ntrained length; --in-place: also a file "
+                    "with several\nnames, with a sidecar, or that others may have open");
   command->add_flag("--json", options->json, "what was done, as JSON");
   command->callback([options, &action] { action = [options] { return run_extend(*options); }; });
 }

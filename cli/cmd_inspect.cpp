@@ -136,6 +136,12 @@ std::optional<std::int64_t> extended_context(const ModelFile& model, const std::
   return own->context_trained;
 }
 
+std::string extended_text(const ModelFile& model, std::int64_t context) {
+  const std::optional<Plan> plan = stored_plan(model);
+  return fmt::format("by mrrope{} to {} tokens{}; mrrope extend --undo takes it back",
+                     model.sidecar ? ", with a sidecar," : "", context, plan ? ", " + brief(plan->method) : "");
+}
+
 Json to_json(const ModelFile& model, const RopeSpec& spec, const ModelFacts& f, const std::optional<Effective>& now) {
   Json json{{"schema", "mrrope.inspect/1"}, {"path", model.path}, {"format", model.gguf() != nullptr ? "gguf" : "hf"}};
   const auto known = [](const auto& value) { return value == std::decay_t<decltype(value)>{} ? Json() : Json(value); };
@@ -151,6 +157,8 @@ Json to_json(const ModelFile& model, const RopeSpec& spec, const ModelFacts& f, 
   json["context_trained"] = spec.context_trained;
   const std::optional<std::int64_t> extended = extended_context(model, now);
   if (extended) json["context_extended"] = *extended;
+  if (const std::optional<Plan> plan = stored_plan(model)) json["method_extended"] = spell(plan->method);
+  if (model.sidecar) json["sidecar"] = model.sidecar->shard;
   for (std::size_t g = 0; g < spec.groups.size(); ++g) {
     const LayerGroup& group = spec.groups[g];
     const Table own = trained_table(spec, g);
@@ -226,40 +234,39 @@ void print_block(const Inspected& found, const std::string& file, bool several) 
   fact("KV cache", kv_text(model, spec.context_trained));
   for (const std::string& remark : cache_remarks(model, spec.context_trained * kTimes.back())) fact("", remark);
   if (const auto context = extended_context(model, now)) {
-    fact("extended", fmt::format("by mrrope to {} tokens; mrrope extend --undo takes it back", *context));
+    fact("extended", extended_text(model, *context));
+    if (now) {
+      for (const std::string& note : now->notes) fact("note", note);
+    }
+    // Never wrapped: it is there to be copied
+    print("{}mrrope plan {} -c {}\n", bold(fmt::format("{:<18}", "next")), base::shell_quoted(file),
+          format_context(4 * spec.context_trained));
   }
-  if (now) {
-    for (const std::string& note : now->notes) fact("note", note);
-  }
-  // Never wrapped: it is there to be copied
-  print("{}mrrope plan {} -c {}\n", bold(fmt::format("{:<18}", "next")), base::shell_quoted(file),
-        format_context(4 * spec.context_trained));
-}
 
-// A file that cannot be read does not keep the others from being shown.
-int run_inspect(const Options& options) {
-  const bool several = options.files.size() > 1;
-  Json all = Json::array();
-  int status = 0;
-  std::size_t shown = 0;
-  for (const std::string& file : options.files) {
-    std::string hint;
-    const Result<Inspected> found = inspected(file, hint);
-    if (!found) {
-      status = std::max(status, fail(found.error(), hint));
-      continue;
+  // A file that cannot be read does not keep the others from being shown.
+  int run_inspect(const Options& options) {
+    const bool several = options.files.size() > 1;
+    Json all = Json::array();
+    int status = 0;
+    std::size_t shown = 0;
+    for (const std::string& file : options.files) {
+      std::string hint;
+      const Result<Inspected> found = inspected(file, hint);
+      if (!found) {
+        status = std::max(status, fail(found.error(), hint));
+        continue;
+      }
+      if (options.json) {
+        all.push_back(to_json(found->model, found->spec, found->facts, found->now));
+        continue;
+      }
+      if (shown++ > 0) print("\n");
+      print_block(*found, file, several);
     }
-    if (options.json) {
-      all.push_back(to_json(found->model, found->spec, found->facts, found->now));
-      continue;
-    }
-    if (shown++ > 0) print("\n");
-    print_block(*found, file, several);
+    if (options.json && several) print("{}", base::write_json(all));
+    else if (options.json && !all.empty()) print("{}", base::write_json(all.front()));
+    return status;
   }
-  if (options.json && several) print("{}", base::write_json(all));
-  else if (options.json && !all.empty()) print("{}", base::write_json(all.front()));
-  return status;
-}
 
 }  // namespace
 

@@ -94,7 +94,9 @@ void print_json(const ExtendOutcome& outcome) {
             {"context_trained", outcome.plan ? Json(outcome.plan->spec.context_trained) : Json()},
             {"context_target", outcome.plan ? Json(outcome.plan->context_target) : Json()},
             {"changes", Json::array()},
-            {"written", outcome.dry_run ? Json() : Json(done.written)},
+            {"written", outcome.dry_run || done.written.empty() ? Json() : Json(done.written)},
+            {"beside", outcome.dry_run ? Json::array() : Json(done.beside)},
+            {"removed", outcome.dry_run ? Json::array() : Json(done.removed)},
             {"residual", done.residual},
             {"scale_residual", done.scale_residual},
             {"verified_difference", done.difference ? Json(*done.difference) : Json()},
@@ -105,6 +107,23 @@ void print_json(const ExtendOutcome& outcome) {
         Json{{"name", change.name}, {"before", value_of(change.before)}, {"after", value_of(change.after)}});
   }
   print("{}", base::write_json(json));
+}
+
+void print_files(const ExtendOutcome& outcome) {
+  const Extension& done = outcome.extension;
+  if (!done.removed.empty()) {
+    if (outcome.dry_run) print("nothing was removed (--dry-run); it would be\n");
+    for (const std::string& path : done.removed) print("{} {}\n", outcome.dry_run ? "         " : "removed  ", path);
+    return;
+  }
+  const std::string written = done.written.empty() ? "FILE of -o" : done.written;
+  if (outcome.dry_run) {
+    print("nothing was written (--dry-run); it would be {}\n", written);
+    for (const std::string& path : done.beside) print("          and {}\n", path);
+    return;
+  }
+  print("wrote     {}\n", written);
+  for (const std::string& path : done.beside) print("wrote     {}\n", path);
 }
 
 }  // namespace
@@ -125,9 +144,7 @@ void print_extension(const ExtendOutcome& outcome, bool json) {
       table.add({row.name, row.before, row.after});
   }
   if (!done.changes.empty()) print("{}", table.text());
-  const std::string written = done.written.empty() ? "FILE of -o" : done.written;
-  if (outcome.dry_run) print("nothing was written (--dry-run); it would be {}\n", written);
-  else print("wrote     {}\n", written);
+  print_files(outcome);
   if (done.difference) {
     print("verified  read back; largest difference of an angular speed to the plan {:.1g}\n", *done.difference);
   }

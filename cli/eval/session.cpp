@@ -32,7 +32,11 @@ Result<Session> start_session(const EvalOptions& options, const std::string& tas
   Result<LlamaModel> model = LlamaModel::load(options.model, options.load);
   if (!model) return model.error();
   std::int64_t trained = model->n_ctx_train();
-  if (was_extended(*file)) note("{} was extended by mrrope: none is the file as it is, with its plan\n", options.model);
+  if (file->sidecar) {
+    note("{} is a sidecar, for llama.cpp's own programs: none is the model without it\n", options.model);
+  } else if (was_extended(*file)) {
+    note("{} was extended by mrrope: none is the file as it is, with its plan\n", options.model);
+  }
   // Keys of an extended file speak of the extended length
   if (const Result<RopeSpec> spec = rope_spec(*file); spec && (was_extended(*file) || file->context_trained)) {
     trained = spec->context_trained;

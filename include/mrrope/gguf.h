@@ -195,10 +195,10 @@ struct WriteOptions {
 Result<void> write_gguf(const GgufModel& model, const GgufEdits& edits, const std::string& target,
                         const WriteOptions& options = {});
 
-// A second shard that holds only new tensors, for an untouched model loaded as "shard 1 of 2" (docs/gguf.md). Its key
-// mrrope.version says who wrote it.
-Result<void> write_gguf_sidecar(std::span<const GgufEdits::NewTensor> tensors, const std::string& target,
-                                const WriteOptions& options = {});
+// A second shard for an untouched model loaded as "shard 1 of 2" (docs/gguf.md): the tensors of `edits`, and the keys
+// that it sets, which engines want as flags and only mrrope reads here (Sidecar, model_file.h). Its key mrrope.version
+// says who wrote it. Errors: no tensors.
+Result<void> write_gguf_sidecar(const GgufEdits& edits, const std::string& target, const WriteOptions& options = {});
 
 struct InPlaceOptions {
   // Also where whether others have the file open cannot be seen, and where it has several names (hard links).

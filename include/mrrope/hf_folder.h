@@ -6,6 +6,7 @@
 //   replace_config("Llama-3-8B", config);                 // the first one stays beside it: config.original.json
 //   undo_config("Llama-3-8B");                         // the way back
 //   link_folder("Llama-3-8B", "Llama-3-8B-32k", config);  // both config files, links to everything else
+//   copy_folder("Llama-3-8B", "Llama-3-8B-32k", config);  // both config files, copies of everything else
 //
 // Files appear under their names only when they are complete and on the disk, with the owner, group and mode of the
 // config.json they come from. config.original.json is the first file itself under another name, and the way back is a
@@ -13,7 +14,9 @@
 // back as it; what it leads to is never touched.
 #pragma once
 
-#include <optional>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -34,8 +37,23 @@ Result<void> replace_config(const std::string& folder, const HfConfig& config);
 Result<void> undo_config(const std::string& folder);
 
 // Makes the folder `target` (its parent must be there) with `config`, its original() as config.original.json, and a
-// symbolic link to every other file of `folder`. A config under another name than config.json has that one's place:
-// neither of the two is linked. Errors: `target` exists and is not empty, a file that cannot be linked.
+// symbolic link to every other file of `folder` but .git: a relative one, so that both folders can be moved together. A
+// config under another name than config.json has that one's place: neither of the two is linked. config.json comes
+// last: a folder that has one is complete. What fails takes back what it has made. Errors: `target` exists and is not
+// empty, a file that cannot be linked, more than kMostFolderFiles.
 Result<void> link_folder(const std::string& folder, const std::string& target, const HfConfig& config);
+
+// The same with copies, of subfolders too: cloned where the file system can, readable for nobody who may not read the
+// source. A link to a file outside, as in a download cache, becomes a copy of that file; one to something inside stays
+// a link. `progress`: bytes done and in all; false to stop.
+// Errors: as above; a link that leads nowhere or to a folder outside, which could hold anything; what is neither file,
+// folder nor link; a file that changes meanwhile; too little space.
+Result<void> copy_folder(const std::string& folder, const std::string& target, const HfConfig& config,
+                         const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {});
+
+// What copy_folder() would copy besides the config files, in bytes, or its refusal. Looks, and writes nothing.
+Result<std::uint64_t> bytes_to_copy(const std::string& folder, const std::string& target, const HfConfig& config);
+
+inline constexpr std::size_t kMostFolderFiles = 100000;  // a model has a few hundred
 
 }  // namespace mrrope

@@ -21,10 +21,18 @@
 
 namespace mrrope {
 
+// A small second shard that mrrope wrote beside an untouched GGUF, and a script that serves both (docs/gguf.md).
+struct Sidecar {
+  std::string shard;   // its path
+  std::string script;  // the path of serve.sh; empty: there is none, the sidecar is not complete
+  GgufEdits edits;     // what it adds to the model: keys, which the script passes as flags, and tensors
+};
+
 struct ModelFile {
   std::string path;  // the file that was read: the first shard, the config.json
   std::variant<GgufModel, HfConfig> content;
   std::optional<HfConfig> original = {};  // of a folder that mrrope extended: the first config.json (hf_folder.h)
+  std::optional<Sidecar> sidecar = {};    // of a GGUF that has one; `content` is the model without it
   // What the model was really trained for, where the file says something else: Qwen 3 declares 40960 and means 32768.
   // rope_spec() believes it; at least 7 tokens.
   std::optional<std::int64_t> context_trained = {};
@@ -33,7 +41,8 @@ struct ModelFile {
   [[nodiscard]] const HfConfig* hf() const { return std::get_if<HfConfig>(&content); }
 };
 
-// `path`: a .gguf, a folder with a config.json, or a config.json. The content decides, not the name.
+// `path`: a .gguf, a folder with a config.json, a config.json, or a sidecar: its folder or one of its two shards. The
+// content decides, not the name.
 Result<ModelFile> read_model(const std::string& path);
 
 // Whether the file or folder is one that mrrope extended.

@@ -10,7 +10,10 @@
 // Unknown keys are ignored by every reader of GGUF.
 #pragma once
 
+#include <optional>
+
 #include "mrrope/gguf.h"
+#include "mrrope/model_file.h"
 #include "mrrope/plan.h"
 #include "mrrope/result.h"
 
@@ -24,5 +27,8 @@ Result<GgufEdits> with_provenance(const GgufEdits& edits, const GgufModel& model
 // a file that was changed in place they give its old bytes back; applied to a copy, the same keys and tensors.
 // Errors: a file without provenance, or with one that does not fit the file.
 Result<GgufEdits> undo_edits(const GgufModel& model);
+
+// The plan in a GGUF or in its sidecar, as it was written. Nothing: there is none, or none that can be read.
+std::optional<Plan> stored_plan(const ModelFile& model);
 
 }  // namespace mrrope

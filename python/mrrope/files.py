@@ -87,25 +87,30 @@ def extend(
     sidecar: bool = False,
     overwrite: bool = False,
     relabel: bool = False,
+    copy: bool = False,
+    any_factor: bool = False,
     dry_run: bool = False,
 ) -> _core.Extension:
     """Writes a longer context into a model, reads it back, and says what was done.
 
     A .gguf needs `output` (a copy), `in_place` or `sidecar`. In a Hugging Face folder config.json is replaced and the
-    original stays beside it; with `output` a second folder links to the weights instead. undo() is the way back. What
-    an engine would not obey is refused before a byte is written.
+    original stays beside it; with `output` a second folder links to the weights instead, or has copies of them (`copy`).
+    undo() is the way back. What an engine would not obey is refused before a byte is written.
 
     context    the length wanted: 32768, "32k"
     method     as in plan(); None: the recommended one, or the nearest that the engine runs (the first note says so)
     trained    as in inspect()
     plan       instead of context and method; it must have been made for a model of this shape
-    target     an engine of engines(); None: llama.cpp, or as many as one config.json can serve
+    target     an engine of engines(); None: llama.cpp, or as many as one config.json can serve. "ollama" also writes a
+               Modelfile
     output     the file or folder to write; with `sidecar` its folder
     in_place   change the .gguf itself
-    sidecar    leave the .gguf alone, write a small second shard
+    sidecar    leave the .gguf alone, write a small second shard and a script that serves both
     overwrite  replace an existing output, of a sidecar only what mrrope wrote; in place: also a file with several names
                (hard links), with a sidecar, or that others may have open
     relabel    allow another architecture name with the same graph (docs/gguf.md)
+    copy       copy the weights of a Hugging Face folder into `output`, do not link to them
+    any_factor also more than 64 times the trained length
     dry_run    find out everything, write nothing
     """
     found = _opened(model, dry_run, trained)
@@ -120,7 +125,9 @@ def extend(
     else:
         plan = _core.make_plan(found.spec, context, method_of(method), None, shown(model))
     where = b"" if output is None else path_bytes(output)
-    return _core.extend_model(found, plan, target or "", where, in_place, sidecar, overwrite, relabel, dry_run, why)
+    return _core.extend_model(
+        found, plan, target or "", where, in_place, sidecar, overwrite, relabel, copy, any_factor, dry_run, why
+    )
 
 
 def undo(
@@ -131,7 +138,8 @@ def undo(
     overwrite: bool = False,
     dry_run: bool = False,
 ) -> _core.Extension:
-    """Takes an extension back: a .gguf into `output` or in place, a Hugging Face folder where it is."""
+    """Takes an extension back: a .gguf into `output` or in place, a Hugging Face folder where it is. The files of a
+    sidecar are removed."""
     where = b"" if output is None else path_bytes(output)
     return _core.undo_extension(_opened(model, dry_run), where, in_place, overwrite, dry_run)
 

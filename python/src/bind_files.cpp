@@ -19,6 +19,12 @@ using namespace nb::literals;
 
 std::string bytes_of(const nb::bytes& path) { return {path.c_str(), path.size()}; }
 
+std::vector<nb::object> path_texts(const std::vector<std::string>& paths) {
+  std::vector<nb::object> all;
+  for (const std::string& path : paths) all.push_back(path_text(path));
+  return all;
+}
+
 // A class of our own, so that facts are read once.
 struct Model {
   ModelFile file;
@@ -55,13 +61,15 @@ Extension written(Work work) {
 }
 
 ExtendOptions options_of(std::string engine, const nb::bytes& output, bool in_place, bool sidecar, bool overwrite,
-                         bool relabel, bool dry_run) {
+                         bool relabel, bool copy, bool any_factor, bool dry_run) {
   return {.engine = std::move(engine),
           .output = bytes_of(output),
           .in_place = in_place,
           .sidecar = sidecar,
           .overwrite = overwrite,
           .relabel = relabel,
+          .copy = copy,
+          .any_factor = any_factor,
           .dry_run = dry_run,
           .progress = uninterrupted};
 }
@@ -197,6 +205,12 @@ void bind_extend(nb::module_& m) {
       .def_prop_ro(
           "model", [](const Extension& e) { return path_text(e.model); }, nb::sig("def model(self) -> str"),
           "What an engine is started with: that file, or its folder.")
+      .def_prop_ro(
+          "beside", [](const Extension& e) { return path_texts(e.beside); }, nb::sig("def beside(self) -> list[str]"),
+          "What was written with it: the Modelfile of Ollama, the script of a sidecar.")
+      .def_prop_ro(
+          "removed", [](const Extension& e) { return path_texts(e.removed); },
+          nb::sig("def removed(self) -> list[str]"), "What undo() took away of a sidecar.")
       .def_ro("residual", &Extension::residual, "What the file can hold of the plan's speeds: largest difference.")
       .def_ro("scale_residual", &Extension::scale_residual, "The same of the attention scale.")
       .def_ro("difference", &Extension::difference,
@@ -225,19 +239,19 @@ void bind_extend(nb::module_& m) {
   m.def(
       "extend_model",
       [](const Model& model, const PlanValue& plan, std::string engine, const nb::bytes& output, bool in_place,
-         bool sidecar, bool overwrite, bool relabel, bool dry_run, const std::string& why) {
+         bool sidecar, bool overwrite, bool relabel, bool copy, bool any_factor, bool dry_run, const std::string& why) {
         const ExtendOptions options =
-            options_of(std::move(engine), output, in_place, sidecar, overwrite, relabel, dry_run);
+            options_of(std::move(engine), output, in_place, sidecar, overwrite, relabel, copy, any_factor, dry_run);
         Extension done = written([&] { return extend_model(model.file, *plan.plan, options); });
         if (!why.empty()) done.notes.insert(done.notes.begin(), why);
         return done;
       },
-      "model"_a, "plan"_a, "engine"_a, "output"_a, "in_place"_a, "sidecar"_a, "overwrite"_a, "relabel"_a, "dry_run"_a,
-      "why"_a);
+      "model"_a, "plan"_a, "engine"_a, "output"_a, "in_place"_a, "sidecar"_a, "overwrite"_a, "relabel"_a, "copy"_a,
+      "any_factor"_a, "dry_run"_a, "why"_a);
   m.def(
       "undo_extension",
       [](const Model& model, const nb::bytes& output, bool in_place, bool overwrite, bool dry_run) {
-        const ExtendOptions options = options_of("", output, in_place, false, overwrite, false, dry_run);
+        const ExtendOptions options = options_of("", output, in_place, false, overwrite, false, false, false, dry_run);
         return written([&] { return undo_extension(model.file, options); });
       },
       "model"_a, "output"_a, "in_place"_a, "overwrite"_a, "dry_run"_a);

@@ -105,7 +105,31 @@ def test_a_sidecar_leaves_the_model_alone(gguf):
     before = gguf.read_bytes()
     done = mrrope.extend(gguf, "32k", sidecar=True)
     assert gguf.read_bytes() == before and os.path.samefile(done.model, gguf)
-    assert "--override-kv" in done.commands[0] and done.model in done.commands[0]
+    assert done.beside == [done.commands[0]] and os.access(done.beside[0], os.X_OK)
+    assert "--override-kv" in done.commands[1] and done.model in done.commands[1]
+    assert mrrope.undo(done.model).removed[:3] == [done.beside[0], done.written, done.model]
+    assert not os.path.lexists(os.path.dirname(done.written))
+
+
+def test_ollama_gets_a_modelfile(gguf, tmp_path):
+    done = mrrope.extend(gguf, "32k", target="ollama", output=tmp_path / "longer.gguf")
+    assert done.beside == [str(tmp_path / "Modelfile")]
+    assert "\nFROM ./longer.gguf\n" in (tmp_path / "Modelfile").read_text()
+
+
+def test_a_folder_is_linked_or_copied(folder, tmp_path):
+    (folder / "model.safetensors").write_text("weights")
+    mrrope.extend(folder, "32k", output=tmp_path / "links")
+    mrrope.extend(folder, "32k", output=tmp_path / "copies", copy=True)
+    assert (tmp_path / "links/model.safetensors").is_symlink() and not (tmp_path / "copies/model.safetensors").is_symlink()
+    assert (tmp_path / "copies/model.safetensors").read_text() == "weights"
+
+
+def test_more_than_64_times_is_asked_for(gguf, tmp_path):
+    with pytest.raises(mrrope.Error, match="times the 8192") as error:
+        mrrope.extend(gguf, "1M", output=tmp_path / "x.gguf", overwrite=True)
+    assert error.value.code == "invalid argument"
+    assert mrrope.extend(gguf, "1M", output=tmp_path / "x.gguf", any_factor=True).difference < 1e-6
 
 
 def test_a_folder_keeps_its_original_config(folder):

@@ -115,6 +115,7 @@ class PendingFile {
   // Nobody else reads the file while it is written. Its permissions come with its name: those that the umask leaves,
   // unless one of these asks for another file's.
   void take_mode(const FileStatus& like) noexcept { mode_ &= like.mode; }  // no more than `like` has, as cp does
+  void make_executable() noexcept { mode_ |= (mode_ & 0444U) >> 2U; }      // for everybody who may read it
   // Exactly those of `like`, and its owner. Where they cannot be had, commit() is an Error if `strict`; otherwise the
   // file is the caller's, and what `like` lets its group do nobody may.
   void take_mode_and_owner(const FileStatus& like, bool strict);

@@ -155,8 +155,9 @@ Result<void> write_model(const GgufModel& model, const GgufEdits& edits, const s
   return {};
 }
 
-// ggml_type and keys of a second shard; llama.cpp compares split.no with the position (llama-model-loader.cpp:620).
-Result<Edited> sidecar(std::span<const GgufEdits::NewTensor> tensors) {
+// Keys and tensors of a second shard; llama.cpp compares split.no with the position (llama-model-loader.cpp:620), and
+// reads no other key of it.
+Result<Edited> sidecar(const GgufEdits& wanted) {
   const auto u16 = [](std::uint16_t value) {
     std::string bytes;
     put(bytes, value);
@@ -168,7 +169,10 @@ Result<Edited> sidecar(std::span<const GgufEdits::NewTensor> tensors) {
   edits.set(std::string(kSplitNo), u16(1));
   edits.set(std::string(kSplitCount), u16(2));
   edits.set(std::string(kWriterKey), GgufValue::text(MRROPE_VERSION));
-  edits.tensors.assign(tensors.begin(), tensors.end());
+  for (const GgufEdits::Change& change : wanted.changes) {
+    if (change.value) edits.changes.push_back(change);
+  }
+  edits.tensors = wanted.tensors;
   return apply_edits(empty, edits);
 }
 
@@ -204,14 +208,6 @@ Result<void> check_shards(const GgufModel& model, const GgufEdits& edits) {
   return {};
 }
 
-bool is_sidecar(const std::string& path) {
-  const Result<GgufFile> file = read_gguf_file(path);
-  if (!file || file->find(kWriterKey) == nullptr) return false;
-  const GgufValue* number = file->find(kSplitNo);
-  const GgufValue* count = file->find(kSplitCount);
-  return number != nullptr && number->count() == 1U && count != nullptr && count->count() == 2U;
-}
-
 Result<void> check_target(const GgufModel& model, const std::string& target, bool overwrite) {
   const Result<std::vector<std::string>> targets = target_paths(model, target);
   if (!targets) return targets.error();
@@ -225,16 +221,15 @@ Result<void> write_gguf(const GgufModel& model, const GgufEdits& edits, const st
   return formats::write_model(model, edits, target, options);
 }
 
-Result<void> write_gguf_sidecar(std::span<const GgufEdits::NewTensor> tensors, const std::string& target,
-                                const WriteOptions& options) {
-  if (tensors.empty()) return Error{ErrorCode::invalid_argument, "a sidecar without tensors", target};
-  const Result<formats::Edited> file = formats::sidecar(tensors);
+Result<void> write_gguf_sidecar(const GgufEdits& edits, const std::string& target, const WriteOptions& options) {
+  if (edits.tensors.empty()) return Error{ErrorCode::invalid_argument, "a sidecar without tensors", target};
+  const Result<formats::Edited> file = formats::sidecar(edits);
   if (!file) return file.error();
   Result<base::PendingFile> out = base::PendingFile::create(target, options.overwrite);
   if (!out) return out.error();
   const std::string header = encode_gguf_header(file->file);
   if (const auto ok = out->file().write_at(0, base::bytes_of(header)); !ok) return ok.error();
-  if (const auto ok = formats::write_values(out->file(), file->file, tensors); !ok) return ok.error();
+  if (const auto ok = formats::write_values(out->file(), file->file, edits.tensors); !ok) return ok.error();
   return out->commit();
 }
 

@@ -19,9 +19,6 @@ Result<void> check_unchanged(const base::File& source, const GgufFile& file);
 // An Error if the edits name a tensor that another shard holds: only the first is ever changed.
 Result<void> check_shards(const GgufModel& model, const GgufEdits& edits);
 
-// Whether this is a second shard that write_gguf_sidecar wrote.
-bool is_sidecar(const std::string& path);
-
 // An Error if a copy cannot be called `target`: the name does not fit the shards, it is the model itself, or it is
 // taken.
 Result<void> check_target(const GgufModel& model, const std::string& target, bool overwrite);

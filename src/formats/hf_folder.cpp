@@ -4,11 +4,16 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "files/copy.h"
 #include "files/file.h"
 #include "files/in_place.h"
+#include "files/links.h"
+#include "formats/folder_entries.h"
 
 namespace mrrope {
 
@@ -27,17 +32,6 @@ struct Paths {
   std::string original;
   std::string extended;
 };
-
-// Whether a second folder has this file already, under the name of a config.
-bool is_config(const fs::path& file, const HfConfig& config) {
-  const fs::path name = file.filename();
-  if (name == "config.json" || name == kOriginalConfig || name == kExtendedConfig) return true;
-  std::error_code status;
-  // Before it is read: a tokenizer.json has megabytes
-  if (name.extension() != ".json" || fs::file_size(file, status) != config.original().size()) return false;
-  const Result<std::string> text = read_file(file.string());
-  return text && *text == config.original();
-}
 
 Result<base::FileStatus> status_of(const std::string& path) {
   const Result<base::File> file = base::File::open(path, base::File::Access::read);
@@ -81,28 +75,109 @@ bool is_one_file(const Paths& paths) {
   return config && config == base::identity_of(paths.original, base::File::Links::refuse);
 }
 
-// Fills an empty folder, and lists what it has made.
-Result<void> fill_folder(const fs::path& source, const std::string& target, const HfConfig& config,
-                         std::vector<fs::path>& made) {
+// What was made of a second folder, and what goes again if it fails.
+using Made = std::vector<fs::path>;
+
+Result<void> add_link(const std::string& says, const fs::path& link, Made& made) {
   std::error_code status;
-  for (auto entry = fs::directory_iterator(source, status); !status && entry != fs::directory_iterator();
-       entry.increment(status)) {
-    if (is_config(entry->path(), config)) continue;
-    // A folder inside the model may be where the target lies
-    if (fs::equivalent(entry->path(), target, status)) continue;
-    status.clear();
-    const fs::path link = fs::path(target) / entry->path().filename();
-    fs::create_symlink(entry->path(), link, status);
-    if (status) return Error{ErrorCode::io, status.message(), link.string()};
-    made.push_back(link);
+  fs::create_symlink(says, link, status);
+  if (status) return Error{ErrorCode::io, status.message(), link.string()};
+  made.push_back(link);
+  return {};
+}
+
+Result<void> add_links(const std::string& source, const std::string& target, const HfConfig& config, Made& made) {
+  const Result<std::vector<std::string>> names = formats::entries_to_link(source, target, config);
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    const Result<std::string> way = base::relative_link((fs::path(source) / name).string(), target);
+    if (!way) return way.error();
+    if (const auto ok = add_link(*way, fs::path(target) / name, made); !ok) return ok.error();
   }
-  if (status) return Error{ErrorCode::io, status.message(), target};
-  // So that what was trained stays known
+  return {};
+}
+
+// As open as the folder `like`, whose files others may not see; for us to write to.
+Result<bool> add_folder(const fs::path& like, const fs::path& folder) {
+  std::error_code status;
+  const bool made = fs::create_directory(folder, like, status);
+  if (!status && made) fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add, status);
+  if (status) return Error{ErrorCode::io, status.message(), folder.string()};
+  return made;
+}
+
+// A file that is written to while it is copied gives a copy of neither what it was nor what it is.
+Result<void> add_copy(const std::string& source, const std::string& target, base::Progress& progress, Made& made) {
+  const Result<base::File> from = base::File::open(source, base::File::Access::read);
+  if (!from) return from.error();
+  const Result<base::FileStatus> before = from->status();
+  if (!before) return before.error();
+  Result<base::PendingFile> to = base::PendingFile::create(target, false);
+  if (!to) return to.error();
+  made.emplace_back(target);
+  to->take_mode(*before);  // what others may not read they may not read in a copy
+  if (const auto ok = base::copy_range(*from, 0, before->size, to->file(), 0, progress); !ok) return ok.error();
+  const Result<base::FileStatus> after = from->status();
+  if (!after) return after.error();
+  if (!(*after == *before)) {
+    return Error{ErrorCode::inconsistent, "the file was changed while it was copied; try again", source};
+  }
+  return to->commit();
+}
+
+std::uint64_t bytes_of(const std::vector<formats::FolderEntry>& entries) {
+  std::uint64_t total = 0;
+  for (const formats::FolderEntry& entry : entries) total += entry.bytes;
+  return total;
+}
+
+Result<void> add_copies(const std::string& source, const std::string& target, const HfConfig& config,
+                        base::Progress::Callback callback, Made& made) {
+  const Result<std::vector<formats::FolderEntry>> entries = formats::entries_to_copy(source, target, config);
+  if (!entries) return entries.error();
+  base::Progress progress(std::move(callback), bytes_of(*entries));
+  for (const formats::FolderEntry& entry : *entries) {
+    const fs::path to = fs::path(target) / entry.name;
+    if (entry.kind == formats::FolderEntry::Kind::link) {
+      if (const auto ok = add_link(entry.leads, to, made); !ok) return ok.error();
+      continue;
+    }
+    const fs::path from = fs::path(source) / entry.name;
+    if (entry.kind == formats::FolderEntry::Kind::folder) {
+      if (const auto ok = add_folder(from, to); !ok) return ok.error();
+      made.push_back(to);
+    } else if (const auto ok = add_copy(from.string(), to.string(), progress, made); !ok) {
+      return ok.error();
+    }
+  }
+  return {};
+}
+
+// Makes and fills a second folder: what `fill` adds, then its configs.
+Result<void> second_folder(const std::string& source, const std::string& target, const HfConfig& config,
+                           const std::function<Result<void>(Made&)>& fill) {
+  const Result<bool> is_new = add_folder(source, target);
+  if (!is_new) return is_new.error();
+  std::error_code status;
+  const Result<base::File> lock = base::lock_folder(target);
+  if (!lock) return lock.error();
+  if (!fs::is_empty(target, status) || status) return Error{ErrorCode::io, "the folder is not empty", target};
+  Made made;
   const Paths paths(target);
-  if (const auto ok = write_second(source.string(), paths.original, config.original()); !ok) return ok.error();
-  made.emplace_back(paths.original);
-  // Last: a folder without a config.json is no model
-  return write_second(source.string(), paths.config, config.text());
+  const Result<void> filled = [&]() -> Result<void> {
+    if (const auto ok = fill(made); !ok) return ok.error();
+    // So that what was trained stays known
+    if (const auto ok = write_second(source, paths.original, config.original()); !ok) return ok.error();
+    made.emplace_back(paths.original);
+    // Last: a folder without a config.json is no model
+    return write_second(source, paths.config, config.text());
+  }();
+  // With its config.json it is complete, also if it failed after that
+  if (filled || base::is_taken(paths.config)) return filled;
+  // Half of a folder would be in the way of the next attempt
+  for (auto path = made.rbegin(); path != made.rend(); ++path) fs::remove(*path, status);
+  if (*is_new) fs::remove(target, status);
+  return filled;
 }
 
 }  // namespace
@@ -163,21 +238,19 @@ Result<void> undo_config(const std::string& folder) {
 }
 
 Result<void> link_folder(const std::string& folder, const std::string& target, const HfConfig& config) {
-  std::error_code status;
-  const fs::path source = fs::absolute(folder, status);
-  const bool is_new = !status && fs::create_directory(target, status);
-  if (status) return Error{ErrorCode::io, status.message(), target};
-  const Result<base::File> lock = base::lock_folder(target);
-  if (!lock) return lock.error();
-  if (!fs::is_empty(target, status) || status) return Error{ErrorCode::io, "the folder is not empty", target};
-  std::vector<fs::path> made;
-  Result<void> filled = fill_folder(source, target, config, made);
-  // With its config.json, the last, it is complete
-  if (filled || base::is_taken(Paths(target).config)) return filled;
-  // Half of a folder would be in the way of the next attempt
-  for (const fs::path& path : made) fs::remove(path, status);
-  if (is_new) fs::remove(target, status);
-  return filled;
+  return second_folder(folder, target, config, [&](Made& made) { return add_links(folder, target, config, made); });
+}
+
+Result<void> copy_folder(const std::string& folder, const std::string& target, const HfConfig& config,
+                         const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress) {
+  return second_folder(folder, target, config,
+                       [&](Made& made) { return add_copies(folder, target, config, progress, made); });
+}
+
+Result<std::uint64_t> bytes_to_copy(const std::string& folder, const std::string& target, const HfConfig& config) {
+  const Result<std::vector<formats::FolderEntry>> entries = formats::entries_to_copy(folder, target, config);
+  if (!entries) return entries.error();
+  return bytes_of(*entries);
 }
 
 }  // namespace mrrope

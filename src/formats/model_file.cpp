@@ -14,6 +14,7 @@
 #include "formats/gguf_parse.h"
 #include "formats/gguf_recover.h"
 #include "formats/gguf_rope.h"
+#include "formats/gguf_sidecar.h"
 #include "mrrope/hf_folder.h"
 
 namespace mrrope {
@@ -125,7 +126,34 @@ ModelFacts hf_facts(const HfConfig& config) {
   return facts;
 }
 
-Result<ModelFile> read_once(const std::string& path) {
+// A sidecar by its folder or its second shard, whose first one leads to the model.
+Result<std::string> resolved(const std::string& path) {
+  std::error_code unseen;
+  if (fs::exists(path + "/config.json", unseen)) return path;
+  const Result<std::optional<std::string>> first = formats::first_shard_of(path);
+  if (!first) return first.error();
+  if (!*first) return path;
+  if (fs::exists(**first, unseen)) return **first;
+  const fs::path leads = fs::read_symlink(**first, unseen);
+  return Error{ErrorCode::io,
+               unseen ? "a sidecar without its first shard, the link to the model; write it anew"
+                      : fmt::format("a sidecar whose model is gone: its link leads to {}; write it anew",
+                                    base::printable(leads.string(), leads.string().size())),
+               **first};
+}
+
+Result<ModelFile> read_gguf_model(const std::string& file) {
+  Result<GgufModel> model = read_gguf(file);
+  if (!model) return model.error();
+  Result<std::optional<Sidecar>> sidecar = formats::sidecar_of(*model);
+  if (!sidecar) return sidecar.error();
+  return ModelFile{.path = file, .content = *std::move(model), .sidecar = *std::move(sidecar)};
+}
+
+Result<ModelFile> read_once(const std::string& given) {
+  const Result<std::string> found = resolved(given);
+  if (!found) return found.error();
+  const std::string& path = *found;
   std::error_code unseen;
   const fs::file_status status = fs::status(path, unseen);
   if (unseen) return Error{ErrorCode::io, unseen.message(), path};
@@ -144,11 +172,7 @@ Result<ModelFile> read_once(const std::string& path) {
     if (!count) return count.error();
     start.resize(*count);
   }
-  if (start.starts_with("GGUF")) {
-    Result<GgufModel> model = read_gguf(file);
-    if (!model) return model.error();
-    return ModelFile{file, *std::move(model)};
-  }
+  if (start.starts_with("GGUF")) return read_gguf_model(file);
   if (const auto ok = impostor(file, start); !ok) return ok.error();
   Result<HfConfig> config = parse_config(file);
   if (!config) return config.error();
@@ -180,6 +204,7 @@ Result<ModelFile> read_model(const std::string& path) {
 }
 
 bool was_extended(const ModelFile& model) {
+  if (model.sidecar) return true;
   if (const GgufModel* gguf = model.gguf()) return gguf->head().find("mrrope.undo") != nullptr;
   return model.original.has_value();
 }

@@ -140,4 +140,17 @@ Result<GgufEdits> undo_edits(const GgufModel& model) {
   }
 }
 
+std::optional<Plan> stored_plan(const ModelFile& model) {
+  const GgufValue* value = model.gguf() != nullptr ? model.gguf()->head().find(kPlan) : nullptr;
+  if (model.sidecar) {
+    for (const GgufEdits::Change& change : model.sidecar->edits.changes) {
+      if (change.key == kPlan && change.value) value = &*change.value;
+    }
+  }
+  if (value == nullptr || !value->text()) return std::nullopt;
+  Result<Plan> plan = plan_from_json(*value->text());
+  if (!plan) return std::nullopt;
+  return *std::move(plan);
+}
+
 }  // namespace mrrope

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -38,6 +40,29 @@ Result<void> check_longer(const Plan& plan, std::int64_t trained) {
   if (plan.context_target > trained || (plan.context_target == trained && !as_it_is)) return {};
   return Error{ErrorCode::invalid_argument,
                fmt::format("the model already reaches {} tokens; there is nothing to extend", trained), "plan"};
+}
+
+Result<void> check_factor(const Plan& plan, std::int64_t trained, const ExtendOptions& options) {
+  const double factor = static_cast<double>(plan.context_target) / static_cast<double>(trained);
+  if (factor <= kMostFactor || options.any_factor) return {};
+  return Error{
+      ErrorCode::invalid_argument,
+      fmt::format("{} tokens are {:.6g} times the {} that the model was trained with; the paper measured up to 16 "
+                  "times. Expect little at any length, because short texts are rotated as slowly. More than {:g} times "
+                  "is written only if that is asked for",
+                  plan.context_target, factor, trained, kMostFactor),
+      "plan", "any_factor"};
+}
+
+Result<void> check_no_sidecar_of_its_own(const ModelFile& model) {
+  if (!model.sidecar) return {};
+  std::error_code status;
+  const std::filesystem::path itself = std::filesystem::canonical(model.path, status);
+  return Error{ErrorCode::inconsistent,
+               fmt::format("this is a sidecar, which extends a model already; take it back first, or extend the model "
+                           "itself: {}",
+                           base::printable(itself.string(), itself.string().size())),
+               model.path};
 }
 
 // The model anew, if a change of it in place had been interrupted and was undone.
@@ -129,6 +154,8 @@ Result<Extension> extend_model(const ModelFile& model, const Plan& plan, const E
   if (!spec) return spec.error();
   if (const auto ok = check_fit(plan, *spec); !ok) return Error{ok.error().code, ok.error().message, "plan"};
   if (const auto ok = check_longer(plan, spec->context_trained); !ok) return ok.error();
+  if (const auto ok = check_factor(plan, spec->context_trained, options); !ok) return ok.error();
+  if (const auto ok = check_no_sidecar_of_its_own(current); !ok) return ok.error();
   return current.gguf() != nullptr ? targets::extend_gguf(current, plan, options)
                                    : targets::extend_hf(current, plan, options);
 }
@@ -137,6 +164,7 @@ Result<Extension> undo_extension(const ModelFile& model, const ExtendOptions& op
   const Result<std::optional<ModelFile>> again = recovered(model, options);
   if (!again) return again.error();
   const ModelFile& current = *again ? **again : model;
+  if (current.sidecar) return targets::undo_sidecar(current, options);
   return current.gguf() != nullptr ? targets::undo_gguf(current, options) : targets::undo_hf(current, options);
 }
 

@@ -40,8 +40,8 @@ std::vector<FieldChange> rows_of(const GgufModel& model, const GgufEdits& edits)
 
 namespace {
 
-// Writes `edits` where the options say. The file that was written; empty for a dry run that does not say.
-Result<std::string> write(const ModelFile& model, const GgufEdits& edits, const ExtendOptions& options) {
+// The file that will be written, and that it may be; empty for a dry run that does not say.
+Result<std::string> checked_target(const ModelFile& model, const ExtendOptions& options) {
   const bool nowhere = options.output.empty() && !options.in_place;
   if (nowhere && options.dry_run) return std::string();
   if (nowhere || (options.in_place && !options.output.empty())) {
@@ -49,23 +49,29 @@ Result<std::string> write(const ModelFile& model, const GgufEdits& edits, const 
                  "where to? output names a copy, in_place changes the file itself, sidecar leaves it alone", "",
                  "output"};
   }
-  const std::string target = options.in_place ? model.path : options.output;
-  const InPlaceOptions in_place{.force = options.overwrite};
-  if (options.in_place) {
-    if (const auto ok = check_no_sidecar(model, options); !ok) return ok.error();
-    if (const auto ok = formats::check_in_place(target, in_place); !ok) return ok.error();
+  if (!options.in_place) {
+    const auto ok = formats::check_target(*model.gguf(), options.output, options.overwrite);
+    if (!ok) return ok.error();
+    return options.output;
   }
-  if (options.dry_run) {
-    if (options.in_place) return target;
-    if (const auto ok = formats::check_target(*model.gguf(), target, options.overwrite); !ok) return ok.error();
-    return target;
-  }
-  const Result<void> written =
-      options.in_place
-          ? edit_gguf_in_place(*model.gguf(), edits, in_place)
-          : write_gguf(*model.gguf(), edits, target, {.overwrite = options.overwrite, .progress = options.progress});
-  if (!written) return written.error();
-  return target;
+  if (const auto ok = check_no_sidecar(model, options); !ok) return ok.error();
+  if (const auto ok = formats::check_in_place(model.path, {.force = options.overwrite}); !ok) return ok.error();
+  return model.path;
+}
+
+Result<void> write(const ModelFile& model, const GgufEdits& edits, const ExtendOptions& options) {
+  if (options.in_place) return edit_gguf_in_place(*model.gguf(), edits, {.force = options.overwrite});
+  return write_gguf(*model.gguf(), edits, options.output,
+                    {.overwrite = options.overwrite, .progress = options.progress});
+}
+
+// With the Modelfile that Ollama wants.
+Result<void> write_for_ollama(const ModelFile& model, const GgufEdits& edits, const Plan& plan,
+                              const std::string& target, const ExtendOptions& options) {
+  Result<base::PendingFile> modelfile = prepare_modelfile(target, model.gguf()->shards.size(), plan);
+  if (!modelfile) return modelfile.error();
+  if (const auto ok = write(model, edits, options); !ok) return ok.error();
+  return modelfile->commit();
 }
 
 }  // namespace
@@ -74,18 +80,33 @@ Result<Extension> extend_gguf(const ModelFile& model, const Plan& plan, const Ex
   const std::string engine = options.engine.empty() ? "llama.cpp" : options.engine;
   const Result<Delivery> delivery = deliver(engine, plan, model, {.relabel = options.relabel});
   if (!delivery) return delivery.error();
-  if (options.sidecar) return write_sidecar(model, plan, *delivery, options);
+  if (options.sidecar) {
+    if (engine == "llama.cpp") return write_sidecar(model, plan, *delivery, options);
+    return Error{ErrorCode::unsupported,
+                 "a sidecar needs flags that only llama.cpp's own programs have; write a copy for " + engine, "",
+                 "sidecar"};
+  }
 
   const Result<GgufEdits> edits = with_provenance(delivery->gguf, *model.gguf(), plan);
   if (!edits) return edits.error();
-  const Result<std::string> written = write(model, *edits, options);
-  if (!written) return written.error();
-  Extension out = described(*delivery, plan, *written);
+  const Result<std::string> target = checked_target(model, options);
+  if (!target) return target.error();
+  Extension out = described(*delivery, plan, *target);
+  address_front_end(engine, plan, out);
   out.changes = rows_of(*model.gguf(), *edits);
   out.changes.push_back({"mrrope.padding", "", "(filler, if blocks need it)"});
-  out.written = *written;
+  out.written = *target;
+  const bool modelfile = engine == "ollama" && !target->empty();
+  if (modelfile) {
+    if (const auto ok = check_modelfile(*target, model.gguf()->shards.size(), options.overwrite); !ok)
+      return ok.error();
+    out.beside = {modelfile_of(*target)};
+  }
   if (options.dry_run) return out;
-  const Result<double> difference = read_back(*written, "llama.cpp", plan);
+  const Result<void> written =
+      modelfile ? write_for_ollama(model, *edits, plan, *target, options) : write(model, *edits, options);
+  if (!written) return written.error();
+  const Result<double> difference = read_back(*target, "llama.cpp", plan);
   if (!difference) return difference.error();
   out.difference = *difference;
   return out;
@@ -94,11 +115,13 @@ Result<Extension> extend_gguf(const ModelFile& model, const Plan& plan, const Ex
 Result<Extension> undo_gguf(const ModelFile& model, const ExtendOptions& options) {
   const Result<GgufEdits> edits = undo_edits(*model.gguf());
   if (!edits) return edits.error();
-  const Result<std::string> written = write(model, *edits, options);
-  if (!written) return written.error();
+  const Result<std::string> target = checked_target(model, options);
+  if (!target) return target.error();
   Extension out;
   out.changes = rows_of(*model.gguf(), *edits);
-  out.written = out.model = *written;
+  out.written = out.model = *target;
+  if (options.dry_run) return out;
+  if (const auto ok = write(model, *edits, options); !ok) return ok.error();
   return out;
 }
 

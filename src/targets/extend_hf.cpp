@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// A plan into a Hugging Face folder: its config.json, or a second folder with links to the weights.
+// A plan into a Hugging Face folder: its config.json, or a second folder with links to the weights or copies of them.
+#include <fmt/format.h>
+
+#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <system_error>
 
@@ -30,6 +32,9 @@ Result<void> check_options(const ExtendOptions& options) {
                  "a sidecar belongs to a .gguf; an output makes a second folder with links", "", "sidecar"};
   }
   if (options.relabel) return Error{ErrorCode::invalid_argument, "only a .gguf is relabelled", "", "relabel"};
+  if (options.copy && options.output.empty()) {
+    return Error{ErrorCode::invalid_argument, "where to? A copy of the folder needs an output", "", "copy"};
+  }
   return {};
 }
 
@@ -68,10 +73,17 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
     out.notes.push_back("config.json is a link, as in a download cache. A file takes its place, the link is kept as " +
                         std::string(kOriginalConfig) + ", and what it leads to stays as it is.");
   }
+  if (options.copy) {
+    const Result<std::uint64_t> bytes = bytes_to_copy(folder, target, edited);
+    if (!bytes) return bytes.error();
+    out.notes.push_back(*bytes < 1'000'000 ? fmt::format("The copy has {} bytes besides its configs.", *bytes)
+                                           : fmt::format("The copy has {:.4g} GB.", static_cast<double>(*bytes) / 1e9));
+  }
   if (options.dry_run) return out;
-  if (const auto ok = options.output.empty() ? replace_config(folder, edited) : link_folder(folder, target, edited);
-      !ok)
-    return ok.error();
+  const Result<void> written = options.output.empty() ? replace_config(folder, edited)
+                               : options.copy         ? copy_folder(folder, target, edited, options.progress)
+                                                      : link_folder(folder, target, edited);
+  if (!written) return written.error();
   const Result<double> difference = read_back(target, universal ? "transformers5" : engine, plan);
   if (!difference) return difference.error();
   out.difference = *difference;

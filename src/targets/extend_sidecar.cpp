@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: MIT
 //
-// An untouched model as "shard 1 of 2", by a link, and its new tensors as shard 2.
+// An untouched model as "shard 1 of 2", by a link, its new tensors as shard 2, and a script that serves both.
 //
-// The names of both are made from the model's, nobody has typed them: whoever says -f cannot know what lies there. So
-// -f replaces a shard that mrrope wrote, keeps a link that leads to the model already, and refuses everything else.
+// Their names are made from the model's, nobody has typed them: whoever says -f cannot know what lies there. So -f
+// replaces a shard and a script that mrrope wrote, keeps a link that leads to the model already, and refuses everything
+// else. The script is there only while it fits the shard: it is the last to be written and the first to go.
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include "base/text.h"
 #include "files/file.h"
-#include "formats/gguf_write.h"
+#include "files/in_place.h"
+#include "files/links.h"
+#include "formats/gguf_sidecar.h"
+#include "mrrope/catalogue.h"
 #include "mrrope/units.h"
+#include "mrrope/version.h"
 #include "targets/extend_formats.h"
 
 namespace mrrope::targets {
@@ -53,14 +61,17 @@ Result<void> check_fits(const GgufModel& gguf, const Delivery& delivery) {
 
 fs::path default_folder(const fs::path& model) { return model.parent_path() / (model.stem().string() + "-mrrope"); }
 
-struct Shards {
+struct Names {
+  Names(fs::path where, const fs::path& model)
+      : folder(std::move(where)),
+        first(folder / (model.stem().string() + "-00001-of-00002.gguf")),
+        second(folder / (model.stem().string() + "-00002-of-00002.gguf")),
+        script(folder / formats::kServeScript) {}
+  fs::path folder;
   fs::path first;
   fs::path second;
+  fs::path script;
 };
-Shards shards_in(const fs::path& folder, const fs::path& model) {
-  const std::string stem = model.stem().string();
-  return {folder / (stem + "-00001-of-00002.gguf"), folder / (stem + "-00002-of-00002.gguf")};
-}
 
 Error in_the_way(const fs::path& path, const char* what) {
   return {ErrorCode::inconsistent,
@@ -69,53 +80,135 @@ Error in_the_way(const fs::path& path, const char* what) {
           path.string()};
 }
 
-bool is_there(const fs::path& path) {
+bool is_there(const fs::path& path) { return base::is_taken(path.string()); }
+
+bool is_link(const fs::path& path) {
   std::error_code status;
-  return fs::symlink_status(path, status).type() != fs::file_type::not_found;
+  return fs::is_symlink(path, status);
 }
 
-// Whether the name of the link can be had: true if the link is there already.
-Result<bool> check_link(const fs::path& link, const ModelFile& model) {
-  if (!is_there(link)) return false;
+// Whether the name of the link can be had.
+Result<void> check_link(const fs::path& link, const ModelFile& model) {
+  if (!is_there(link)) return {};
   const bool same = base::identity_of(link.string()) == base::identity_of(model.path);
-  std::error_code status;
-  if (!fs::is_symlink(link, status)) return in_the_way(link, same ? "is the model itself" : "no link of ours");
+  if (!is_link(link)) return in_the_way(link, same ? "is the model itself" : "no link of ours");
   if (!same) return in_the_way(link, "leads to another file");
-  return true;
+  return {};
+}
+
+// A shard without its script is what an interrupted command left.
+bool is_unfinished(const Names& names) {
+  if (is_there(names.script)) return false;
+  const Result<GgufFile> shard = read_gguf_file(names.second.string());
+  return shard && shard->find("mrrope.plan") != nullptr;
 }
 
 // Whether the name of the shard can be had.
-Result<void> check_shard(const fs::path& shard, const ModelFile& model, bool overwrite) {
+Result<void> check_shard(const Names& names, const ModelFile& model, bool overwrite) {
+  const fs::path& shard = names.second;
   if (!is_there(shard)) return {};
   if (base::identity_of(shard.string()) == base::identity_of(model.path)) {
     return in_the_way(shard, "is the model itself");
   }
-  std::error_code status;
-  if (fs::is_symlink(shard, status) || !formats::is_sidecar(shard.string())) {
-    return in_the_way(shard, "was not written by mrrope");
-  }
-  return base::check_free(shard.string(), overwrite);
+  if (is_link(shard) || !formats::is_sidecar(shard.string())) return in_the_way(shard, "was not written by mrrope");
+  return base::check_free(shard.string(), overwrite || is_unfinished(names));
 }
 
-// The link first: alone it is in nobody's way, and the next attempt takes it as it is. What fails leaves nothing
-// behind.
-Result<void> write_files(const ModelFile& model, const fs::path& source, const fs::path& folder, bool linked,
-                         std::span<const GgufEdits::NewTensor> tensors, bool overwrite) {
-  const auto [first, second] = shards_in(folder, source);
-  std::error_code status, ignored;
-  const bool made = fs::create_directories(folder, status);
-  if (status) return Error{ErrorCode::io, status.message(), folder.string()};
-  if (!linked) fs::create_symlink(source, first, status);
-  Result<void> written;
-  if (status == std::errc::file_exists) {  // by another process, meanwhile
-    if (const Result<bool> same = check_link(first, model); !same) written = same.error();
-  } else if (status) {
-    written = Error{ErrorCode::io, status.message(), first.string()};
+// Whether the name of the script can be had.
+Result<void> check_script(const Names& names) {
+  if (!is_there(names.script)) return {};
+  const Result<std::string> text = base::read_file(names.script.string(), std::uint64_t{1} << 20U);
+  if (is_link(names.script) || !text || !text->starts_with(formats::kScriptStart)) {
+    return in_the_way(names.script, "was not written by mrrope");
   }
-  if (written) written = write_gguf_sidecar(tensors, second.string(), {.overwrite = overwrite});
+  if (formats::is_script_of(names.script.string(), names.first.filename().string())) return {};
+  return in_the_way(names.script, "serves another model");
+}
+
+Result<void> check_names(const Names& names, const ModelFile& model, bool overwrite) {
+  if (const auto ok = check_link(names.first, model); !ok) return ok.error();
+  if (const auto ok = check_shard(names, model, overwrite); !ok) return ok.error();
+  return check_script(names);
+}
+
+// For every POSIX shell, whatever the names are, and from any current folder.
+std::string script_text(const Names& names, const Plan& plan, const std::string& overrides) {
+  return fmt::format(
+      "{}{}: a model of {} tokens served with {} ({}).\n"
+      "# What follows the name of this script goes to llama-server: serve.sh --port 9000\n"
+      "case $0 in\n"
+      "  */*) here=${{0%/*}} ;;\n"
+      "  *) here=. ;;\n"
+      "esac\n"
+      "exec llama-server -m \"$here\"/{} -c {} --override-kv {} \"$@\"\n",
+      formats::kScriptStart, MRROPE_VERSION, plan.spec.context_trained, plan.context_target, brief(plan.method),
+      formats::posix_quoted(names.first.filename().string()), plan.context_target, formats::posix_quoted(overrides));
+}
+
+Result<base::PendingFile> prepared_script(const Names& names, std::string_view text) {
+  Result<base::PendingFile> script = base::PendingFile::create(names.script.string(), true);
+  if (!script) return script.error();
+  script->make_executable();
+  if (const auto ok = script->file().write_at(0, base::bytes_of(text)); !ok) return ok.error();
+  return script;
+}
+
+// The three files, one after the other. `linked`: the link was made here.
+Result<void> write_in_order(const ModelFile& model, const Names& names, const GgufEdits& edits, std::string_view text,
+                            bool& linked) {
+  if (!is_there(names.first)) {
+    const Result<std::string> way = base::relative_link(model.path, names.folder.string());
+    if (!way) return way.error();
+    std::error_code status;
+    fs::create_symlink(*way, names.first, status);
+    if (status) return Error{ErrorCode::io, status.message(), names.first.string()};
+    linked = true;
+  }
+  Result<base::PendingFile> script = prepared_script(names, text);
+  if (!script) return script.error();
+  const Result<std::string> old = base::read_file(names.script.string(), std::uint64_t{1} << 20U);
+  if (old) {
+    if (const auto ok = base::remove_file(names.script.string()); !ok) return ok.error();
+  }
+  const bool replaced = is_there(names.second);
+  if (const auto ok = write_gguf_sidecar(edits, names.second.string(), {.overwrite = replaced}); !ok) {
+    if (old) {
+      if (Result<base::PendingFile> again = prepared_script(names, *old)) (void)again->commit();
+    }
+    return ok.error();
+  }
+  Result<void> done = script->commit();
+  if (!done && !replaced && !is_there(names.script)) (void)base::remove_file(names.second.string());
+  return done;
+}
+
+// The folder, locked; `made`: it was not there. An undo may take it away between the two steps, so that what is locked
+// has no name any more.
+Result<base::File> locked_folder(const fs::path& folder, bool& made) {
+  for (int tries = 3;; --tries) {
+    std::error_code status;
+    made = fs::create_directories(folder, status);
+    if (status) return Error{ErrorCode::io, status.message(), folder.string()};
+    Result<base::File> lock = base::lock_folder(folder.string());
+    const std::optional<base::FileIdentity> there = base::identity_of(folder.string());
+    const Result<base::FileIdentity> held = lock ? lock->identity() : Result<base::FileIdentity>(lock.error());
+    if (tries == 0 || (there && (!held || *held == *there))) return lock;
+  }
+}
+
+// Nobody else writes there meanwhile. What fails leaves nothing behind that was not there.
+Result<void> write_files(const ModelFile& model, const Names& names, const GgufEdits& edits, std::string_view text,
+                         bool overwrite) {
+  bool made = false;
+  const Result<base::File> lock = locked_folder(names.folder, made);
+  if (!lock) return lock.error();
+  bool linked = false;
+  Result<void> written = check_names(names, model, overwrite);
+  if (written) written = write_in_order(model, names, edits, text, linked);
   if (written) return {};
-  if (!linked && !status && !is_there(second)) fs::remove(first, ignored);
-  if (made) fs::remove(folder, ignored);  // only if it is empty
+  std::error_code status;
+  if (linked && !is_there(names.second)) fs::remove(names.first, status);
+  if (made) fs::remove(names.folder, status);  // only if it is empty
   return written;
 }
 
@@ -126,12 +219,12 @@ Result<void> check_no_sidecar(const ModelFile& model, const ExtendOptions& optio
   std::error_code status;
   for (const fs::path& path : {fs::absolute(model.path, status), fs::canonical(model.path, status)}) {
     for (const fs::path& folder : {default_folder(path), path.parent_path()}) {
-      const auto [first, second] = shards_in(folder, path);
-      if (base::identity_of(first.string()) != base::identity_of(model.path)) continue;
-      if (!formats::is_sidecar(second.string())) continue;
+      const Names names(folder, path);
+      if (base::identity_of(names.first.string()) != base::identity_of(model.path)) continue;
+      if (!formats::is_sidecar(names.second.string())) continue;
       return Error{
           ErrorCode::inconsistent,
-          "a sidecar refers to this file (" + second.string() +
+          "a sidecar refers to this file (" + names.second.string() +
               ") and would not fit it once it is changed. Delete the sidecar; or, if that is meant, change the "
               "file with -f",
           model.path};
@@ -147,20 +240,53 @@ Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delive
   std::error_code status;
   const fs::path source = fs::absolute(model.path, status);
   if (status) return Error{ErrorCode::io, status.message(), model.path};
-  const fs::path folder = options.output.empty() ? default_folder(source) : fs::path(options.output);
-  const auto [first, second] = shards_in(folder, source);
-  const Result<bool> linked = check_link(first, model);
-  if (!linked) return linked.error();
-  if (const auto ok = check_shard(second, model, options.overwrite); !ok) return ok.error();
+  const Names names(options.output.empty() ? default_folder(source) : fs::path(options.output), source);
+  if (const auto ok = check_names(names, model, options.overwrite); !ok) return ok.error();
+  const std::string overrides = overrides_of(gguf, delivery.gguf);
+  GgufEdits edits = delivery.gguf;
+  edits.set("mrrope.plan", GgufValue::text(to_json(plan)));
   if (!options.dry_run) {
-    if (const auto ok = write_files(model, source, folder, *linked, delivery.gguf.tensors, options.overwrite); !ok)
-      return ok.error();
+    const std::string text = script_text(names, plan, overrides);
+    if (const auto ok = write_files(model, names, edits, text, options.overwrite); !ok) return ok.error();
   }
-  delivery.commands = {fmt::format("llama-server -m {{}} -c {} --override-kv {}", plan.context_target,
-                                   overrides_of(gguf, delivery.gguf))};
-  Extension out = described(delivery, plan, first.string());
+  delivery.commands = {fmt::format("llama-server -m {{}} -c {} --override-kv {}", plan.context_target, overrides)};
+  Extension out = described(delivery, plan, names.first.string());
+  out.commands.insert(out.commands.begin(), base::shell_quoted(names.script.string()));
   out.changes = rows_of(gguf, delivery.gguf);
-  out.written = second.string();
+  out.written = names.second.string();
+  out.beside = {names.script.string()};
+  if (options.dry_run) return out;
+  const Result<double> difference = read_back(names.first.string(), "llama.cpp", plan);
+  if (!difference) return difference.error();
+  out.difference = *difference;
+  return out;
+}
+
+Result<Extension> undo_sidecar(const ModelFile& model, const ExtendOptions& options) {
+  if (!options.output.empty() || options.in_place) {
+    return Error{ErrorCode::invalid_argument,
+                 "a sidecar is taken back where it is: its files are removed, and the model is as it was", model.path};
+  }
+  const fs::path first(model.path);
+  const std::string folder = first.has_parent_path() ? first.parent_path().string() : ".";
+  const Result<base::File> lock = base::lock_folder(folder);
+  if (!lock) return lock.error();
+  std::error_code status;
+  Extension out;
+  out.model = fs::canonical(first, status).string();
+  // As it is now, not as it was read
+  if (!formats::is_sidecar(model.sidecar->shard)) {
+    return Error{ErrorCode::invalid_argument, "nothing to undo: the sidecar is gone", model.sidecar->shard};
+  }
+  const std::string script = (first.parent_path() / formats::kServeScript).string();
+  if (formats::is_script_of(script, first.filename().string())) out.removed.push_back(script);
+  out.removed.push_back(model.sidecar->shard);
+  if (is_link(first)) out.removed.push_back(model.path);
+  if (options.dry_run) return out;
+  for (const std::string& path : out.removed) {
+    if (const auto ok = base::remove_file(path); !ok) return ok.error();
+  }
+  if (fs::remove(folder, status)) out.removed.push_back(folder);  // only if it is empty
   return out;
 }
 

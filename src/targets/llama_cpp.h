@@ -66,6 +66,10 @@ bool only_windows_rotate(const formats::GgufRope& rope);
 // What it does with a file of these keys and tensors, started with n_ctx = context.
 Effective llama_cpp_effective(const formats::GgufRope& rope, std::int64_t context);
 
+// A note of a delivery whose attention scale is not 1; front ends have words of their own for it.
+inline constexpr std::string_view kNoShift =
+    "Leave context shift and --cache-reuse off: llama.cpp would scale cached keys again.";
+
 // Edits that make it use the plan.
 Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, const formats::GgufRope& rope,
                                    const DeliverOptions& options);

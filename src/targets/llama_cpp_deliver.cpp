@@ -177,7 +177,7 @@ Delivery finish(const Plan& plan, const GgufRope& rope, Candidate candidate) {
                     rope.sliding_window));
   }
   if (plan.groups[0].attention_scale != 1) {
-    out.notes.emplace_back("Leave context shift and --cache-reuse off: llama.cpp would scale cached keys again.");
+    out.notes.emplace_back(kNoShift);
   }
   return out;
 }

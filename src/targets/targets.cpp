@@ -37,7 +37,8 @@ const std::vector<EngineInfo>& engine_catalogue() {
          .title = "Ollama",
          .versions = "0.30 and later",
          .evidence = Evidence::read,
-         .reads_gguf = true},
+         .reads_gguf = true,
+         .source = "llm/server.go:106, llm/llama_server.go:367, server/routes.go:2047 (fb30760996, 2026-08-21)"},
         {.name = "lm-studio",
          .title = "LM Studio",
          .versions = "with llama.cpp 0.5",
@@ -72,10 +73,28 @@ Result<void> check_format(const EngineInfo& info, const ModelFile& model) {
 }
 
 // GGUF engines are llama.cpp inside; what differs is how they are started.
-void note_front_end(std::string_view engine, Effective& out) {
-  if (engine == "ollama") out.notes.emplace_back("num_ctx decides the length; the default is far below context_length");
+void note_front_end(std::string_view engine, const ModelFile& model, Effective& out) {
+  if (engine == "ollama") {
+    out.notes.emplace_back(
+        "num_ctx decides the length, up to context_length; without it the memory of the GPU does: 4096 tokens below 23 "
+        "GiB, 32768 below 47, else 262144");
+  }
   if (engine == "lm-studio")
     out.notes.emplace_back("the length can be set up to context_length of the file, not beyond");
+  if (!model.sidecar) return;
+  if (engine != "llama.cpp") out.notes.emplace_back("has no flags for keys, so it runs the model without the sidecar");
+  else if (model.sidecar->script.empty())
+    out.notes.emplace_back("the sidecar is not complete, its script is missing; write it anew");
+  else
+    out.notes.push_back("this is with the flags of " + model.sidecar->script +
+                        "; without them it runs the model as it was");
+}
+
+// Keys and factors as the engine gets them. Flags for a sidecar are llama.cpp's own.
+Result<formats::GgufRope> served_rope(std::string_view engine, const ModelFile& model) {
+  Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
+  if (!rope || !model.sidecar || engine != "llama.cpp") return rope;
+  return formats::read_gguf_rope(*model.gguf(), *rope, model.sidecar->edits);
 }
 
 }  // namespace
@@ -145,13 +164,13 @@ Result<Effective> effective(std::string_view engine, const ModelFile& model, std
     if (!found) return found.error();
     return found->effective;
   }
-  const Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
+  const Result<formats::GgufRope> rope = served_rope(engine, model);
   if (!rope) return rope.error();
   // A base of 0, an odd number of coordinates: no table follows from it
   if (const Result<RopeSpec> spec = formats::rope_spec(*rope); !spec && rope->rotary_dim > 0) return spec.error();
   Effective out = targets::llama_cpp_effective(*rope, context.value_or(rope->context_length));
   if ((*info)->evidence == Evidence::run) out.evidence = targets::evidence_for(rope->architecture);
-  note_front_end((*info)->name, out);
+  note_front_end((*info)->name, model, out);
   return out;
 }
 

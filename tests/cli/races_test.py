@@ -29,6 +29,7 @@ REFUSALS = ("another process is changing this (file|folder)|open in another prog
             "the file ended at byte .* while it was being read")
 # Of a command that was done, and whose result the other one replaced before it was read back.
 OVERTAKEN = "read back, the file differs from the plan"
+SIDECAR = ["extend", "m.gguf", "--method", "mrrope-pro", "--sidecar", "-o", "side"]
 IN_PLACE = ["extend", "m.gguf", "--factor", "4", "--method", "mrrope-pro", "--in-place"]
 OTHER_IN_PLACE = ["extend", "m.gguf", "--factor", "2", "--method", "yarn", "--in-place"]
 UNDO_IN_PLACE = ["extend", "m.gguf", "--undo", "--in-place"]
@@ -133,6 +134,25 @@ class Races(unittest.TestCase):
 
     def test_two_sidecars(self):
         self.race_of("sidecar", ["inspect", "m.gguf"])
+
+    def test_two_different_sidecars(self):
+        self.race_of("sidecar", ["inspect", "side"], SIDECAR + ["--factor", "2"])
+
+    def test_two_different_sidecars_over_an_older_one(self):
+        # The shard of one with the script of the other would rotate by one plan and count by another.
+        self.race_of("sidecar over", ["inspect", "side"], SIDECAR + ["--factor", "8", "-f"])
+
+    def test_a_sidecar_against_its_undo(self):
+        self.race_of("undo sidecar", ["inspect", "m.gguf"], SIDECAR + ["--factor", "8", "-f"])
+
+    def test_two_modelfiles(self):
+        self.race_of("modelfile", ["inspect", "longer.gguf"])
+
+    def test_two_copied_folders(self):
+        self.race_of("copied folder", ["inspect", "second"])
+
+    def test_a_copied_folder_against_a_linked_one(self):
+        self.race_of("copied folder", ["inspect", "second"], commands.CASES["second folder"].words)
 
     def test_two_changes_in_place(self):
         self.race_of("in place", ["extend", "m.gguf", "--undo", "--in-place"])

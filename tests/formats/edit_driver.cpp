@@ -65,7 +65,9 @@ int run(const std::string& command, const std::string& path, const std::string& 
   (void)std::fflush(stdout);
   Result<void> done;
   if (command == "sidecar") {
-    done = write_gguf_sidecar(std::vector<GgufEdits::NewTensor>{{"rope_freqs.weight", {1, 2, 4, 8}}}, path);
+    GgufEdits edits;
+    edits.add_tensor("rope_freqs.weight", {1, 2, 4, 8});
+    done = write_gguf_sidecar(edits, path);
   } else {
     const Result<GgufModel> model = read_gguf(path);
     if (!model) return fail(model.error());

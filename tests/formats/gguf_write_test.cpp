@@ -227,8 +227,9 @@ TEST(GgufWrite, ACopyIsReadableForNobodyWhoMayNotReadTheSource) {
 
 TEST(GgufWrite, ASidecarIsASecondShard) {
   const TempFolder folder;
-  const std::vector<GgufEdits::NewTensor> tensors = {{"rope_freqs.weight", {1, 2, 4, 8}}};
-  const auto done = write_gguf_sidecar(tensors, folder / "side.gguf");
+  GgufEdits edits;
+  edits.add_tensor("rope_freqs.weight", {1, 2, 4, 8});
+  const auto done = write_gguf_sidecar(edits, folder / "side.gguf");
   ASSERT_TRUE(done) << to_string(done.error());
   const Result<GgufFile> file = read_gguf_file(folder / "side.gguf");
   ASSERT_TRUE(file) << to_string(file.error());
@@ -243,8 +244,9 @@ TEST(GgufWrite, ASidecarCompletesASplitModel) {
   GgufBuilder first = small_model();
   first.kv("split.no", 2, test::raw(std::uint16_t{0})).kv("split.count", 2, test::raw(std::uint16_t{2}));
   folder.write("m-00001-of-00002.gguf", first.kv("split.tensors.count", 5, test::raw(std::int32_t{4})).bytes());
-  const std::vector<GgufEdits::NewTensor> tensors = {{"rope_freqs.weight", {1}}};
-  EXPECT_TRUE(write_gguf_sidecar(tensors, folder / "m-00002-of-00002.gguf"));
+  GgufEdits edits;
+  edits.add_tensor("rope_freqs.weight", {1});
+  EXPECT_TRUE(write_gguf_sidecar(edits, folder / "m-00002-of-00002.gguf"));
   const Result<GgufModel> model = read_gguf(folder / "m-00001-of-00002.gguf");
   EXPECT_TRUE(model) << to_string(model.error());
 }
@@ -252,11 +254,12 @@ TEST(GgufWrite, ASidecarCompletesASplitModel) {
 TEST(GgufWrite, ASidecarRefusesWhatACopyRefuses) {
   const TempFolder folder;
   folder.write("side.gguf", "precious");
-  const std::vector<GgufEdits::NewTensor> tensors = {{"x", {1}}};
-  EXPECT_FALSE(write_gguf_sidecar(tensors, folder / "side.gguf"));
-  EXPECT_FALSE(write_gguf_sidecar({}, folder / "empty.gguf"));
+  GgufEdits edits;
+  edits.add_tensor("x", {1});
+  EXPECT_FALSE(write_gguf_sidecar(edits, folder / "side.gguf"));
+  EXPECT_FALSE(write_gguf_sidecar(GgufEdits{}, folder / "empty.gguf"));
   EXPECT_EQ(read_bytes(folder / "side.gguf"), "precious");
-  EXPECT_TRUE(write_gguf_sidecar(tensors, folder / "side.gguf", {.overwrite = true}));
+  EXPECT_TRUE(write_gguf_sidecar(edits, folder / "side.gguf", {.overwrite = true}));
 }
 
 }  // namespace

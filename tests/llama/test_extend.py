@@ -65,7 +65,7 @@ def smollm2(tmp_path_factory):
     before = digest(source)
     mrrope("extend", source, "-c", "32k", "-o", folder / "copy.gguf")
     text = mrrope("extend", source, "-c", "32k", "--sidecar", "-o", folder / "sidecar")
-    run = next(line for line in text.splitlines() if line.startswith("run ")).split()
+    run = next(line for line in text.splitlines() if line.startswith("run ") and "--override-kv" in line).split()
     override = run[run.index("--override-kv") + 1].split(",")
     shutil.copyfile(source, folder / "inplace.gguf")
     mrrope("extend", folder / "inplace.gguf", "-c", "32k", "--in-place")

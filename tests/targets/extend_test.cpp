@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/gguf_in_place.h"
+#include "mrrope/provenance.h"
 #include "tests/formats/gguf_builder.h"
 #include "tests/support/specs.h"
 
@@ -58,6 +59,35 @@ TEST_F(ExtendModel, RefusesFewerTokensAndAsManyWithoutAChange) {
     EXPECT_EQ(to_string(error), "plan: the model already reaches 512 tokens; there is nothing to extend");
   }
   EXPECT_TRUE(extend_model(model(), plan(512, "abf:base=20000"), {.output = folder_ / "out.gguf"}));
+}
+
+TEST_F(ExtendModel, RefusesMoreThan64TimesTheTrainedLengthUnlessAskedTo) {
+  const Error error = refusal(plan(512 * 64 + 1, "yarn"));
+  EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+  EXPECT_EQ(error.option, "any_factor");
+  EXPECT_NE(error.message.find("32769 tokens are 64.002 times the 512"), std::string::npos) << error.message;
+  EXPECT_TRUE(extend_model(model(), plan(512 * 64, "yarn"), {.output = folder_ / "64.gguf"}));
+  EXPECT_TRUE(extend_model(model(), plan(512 * 4096, "yarn"), {.output = folder_ / "4096.gguf", .any_factor = true}));
+}
+
+TEST_F(ExtendModel, ASidecarIsReadAsWhatACopyIs) {
+  const Plan longer = plan(2048, "mrrope-pro");
+  ASSERT_TRUE(extend_model(model(), longer, {.output = folder_ / "copy.gguf"}));
+  const Result<Extension> done = extend_model(model(), longer, {.output = folder_ / "side", .sidecar = true});
+  ASSERT_TRUE(done) << to_string(done.error());
+  EXPECT_LT(*done->difference, 1e-6);
+
+  const Result<ModelFile> side = read_model(folder_ / "side");
+  ASSERT_TRUE(side) << to_string(side.error());
+  EXPECT_TRUE(was_extended(*side));
+  EXPECT_EQ(*rope_spec(*side), *rope_spec(model()));
+  EXPECT_EQ(stored_plan(*side), longer);
+  const Effective served = *effective("llama.cpp", *side);
+  const Effective copied = *effective("llama.cpp", *read_model(folder_ / "copy.gguf"));
+  EXPECT_EQ(served.context, 2048);
+  EXPECT_EQ(group_difference(served.groups[0], copied.groups[0]), GroupDifference{});
+  // Ollama has no flags that would say what the second shard is
+  EXPECT_EQ(effective("ollama", *side)->context, 512);
 }
 
 TEST_F(ExtendModel, TakesAnInterruptedChangeBackFirstUnlessItIsADryRun) {
