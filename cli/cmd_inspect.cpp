@@ -233,40 +233,39 @@ void print_block(const Inspected& found, const std::string& file, bool several) 
   fact("can carry", carry_text(model, spec));
   fact("KV cache", kv_text(model, spec.context_trained));
   for (const std::string& remark : cache_remarks(model, spec.context_trained * kTimes.back())) fact("", remark);
-  if (const auto context = extended_context(model, now)) {
-    fact("extended", extended_text(model, *context));
-    if (now) {
-      for (const std::string& note : now->notes) fact("note", note);
-    }
-    // Never wrapped: it is there to be copied
-    print("{}mrrope plan {} -c {}\n", bold(fmt::format("{:<18}", "next")), base::shell_quoted(file),
-          format_context(4 * spec.context_trained));
+  if (const auto context = extended_context(model, now)) fact("extended", extended_text(model, *context));
+  if (now) {
+    for (const std::string& note : now->notes) fact("note", note);
   }
+  // Never wrapped: it is there to be copied
+  print("{}mrrope plan {} -c {}\n", bold(fmt::format("{:<18}", "next")), base::shell_quoted(file),
+        format_context(4 * spec.context_trained));
+}
 
-  // A file that cannot be read does not keep the others from being shown.
-  int run_inspect(const Options& options) {
-    const bool several = options.files.size() > 1;
-    Json all = Json::array();
-    int status = 0;
-    std::size_t shown = 0;
-    for (const std::string& file : options.files) {
-      std::string hint;
-      const Result<Inspected> found = inspected(file, hint);
-      if (!found) {
-        status = std::max(status, fail(found.error(), hint));
-        continue;
-      }
-      if (options.json) {
-        all.push_back(to_json(found->model, found->spec, found->facts, found->now));
-        continue;
-      }
-      if (shown++ > 0) print("\n");
-      print_block(*found, file, several);
+// A file that cannot be read does not keep the others from being shown.
+int run_inspect(const Options& options) {
+  const bool several = options.files.size() > 1;
+  Json all = Json::array();
+  int status = 0;
+  std::size_t shown = 0;
+  for (const std::string& file : options.files) {
+    std::string hint;
+    const Result<Inspected> found = inspected(file, hint);
+    if (!found) {
+      status = std::max(status, fail(found.error(), hint));
+      continue;
     }
-    if (options.json && several) print("{}", base::write_json(all));
-    else if (options.json && !all.empty()) print("{}", base::write_json(all.front()));
-    return status;
+    if (options.json) {
+      all.push_back(to_json(found->model, found->spec, found->facts, found->now));
+      continue;
+    }
+    if (shown++ > 0) print("\n");
+    print_block(*found, file, several);
   }
+  if (options.json && several) print("{}", base::write_json(all));
+  else if (options.json && !all.empty()) print("{}", base::write_json(all.front()));
+  return status;
+}
 
 }  // namespace
 
