@@ -119,14 +119,15 @@ def render(engines, cells, notes):
         lines += [f"### {engine['title']} (`{engine['name']}`)", ""]
         lines.append(f"{engine['versions']}, {engine['evidence']}: `{engine['source']}`.")
         if engine["models"]:
-            lines.append(f"Run on {engine['verified']} with {', '.join(engine['models'].split())}; of other models, read.")
+            lines.append(f"Run on {engine['verified']} with {', '.join(engine['models'].split())}; of other models, read or not at all.")
         if engine["remark"]:
             lines.append(engine["remark"])
         items = [f"- {note}" for note in notes[engine["name"]]]
         for row in engine["exceptions"]:
             models = ", ".join(row["models"].split()) or "other models"
             run = set(row["models"].split()) & set(engine["models"].split())
-            items.append(f"- on {models}: it {row['says']}{'' if run else ' (read, not run)'}")
+            where = f" (`{row['source']}`)" if row["source"] else "" if run else " (read, not run)"
+            items.append(f"- on {models}: it {row['says']}{where}")
         lines += ([""] + items if items else []) + [""]
     return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip("\n") + "\n"
 

@@ -29,9 +29,12 @@ def inspect(model: Source, *, trained: int | str | None = None) -> _core.Model:
     return found
 
 
-def doctor(model: Source) -> list[_core.Finding]:
-    """What is wrong with a model file, by stable codes (docs/findings.md). A healthy file has no findings."""
-    return _core.diagnose(read(model))
+def doctor(model: Source, target: str | None = None) -> list[_core.Finding]:
+    """What is wrong with a model file, by stable codes (docs/findings.md). A healthy file has no findings.
+
+    target  an engine of engines(): also what that one does wrong with it, and nothing that concerns others only
+    """
+    return _core.diagnose(read(model), target or "")
 
 
 def effective(model: Source, engine: str, context: int | str | None = None) -> _core.Effective:

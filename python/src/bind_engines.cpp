@@ -68,6 +68,7 @@ void bind_catalogues(nb::module_& m) {
           "severity", [](const Finding& f) { return to_string(f.severity); }, "note, warning or error.")
       .def_prop_ro("message", &read_text<&Finding::message, Finding>)
       .def_prop_ro("advice", &read_text<&Finding::advice, Finding>)
+      .def_prop_ro("engine", &read_text<&Finding::engine, Finding>, "Who does it; empty: the file itself.")
       .def("__repr__",
            [](const Finding& f) { return text(fmt::format("<{} {}: {}>", f.code, to_string(f.severity), f.message)); });
 }

@@ -153,7 +153,11 @@ void bind_model(nb::module_& m) {
 
 void bind_judgement(nb::module_& m) {
   m.def(
-      "diagnose", [](const Model& model) { return diagnose(model.file); }, "model"_a);
+      "diagnose",
+      [](const Model& model, std::string_view target) {
+        return target.empty() ? diagnose(model.file) : value(examine(model.file, target)).findings;
+      },
+      "model"_a, "target"_a = "");
   m.def(
       "effective",
       [](const Model& model, std::string_view engine, nb::object context) {

@@ -38,6 +38,15 @@ def test_doctor_finds_nothing_in_a_healthy_file_and_names_what_is_wrong(gguf, fo
     assert {f.severity for f in findings} <= {"note", "warning", "error"}
 
 
+def test_doctor_tells_what_one_engine_does_wrong(folder):
+    config = json.loads((folder / "config.json").read_text())
+    config["max_position_embeddings"] = 32768
+    config["rope_scaling"] = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}
+    assert mrrope.doctor(config) == [] and mrrope.doctor(config, "vLLM") == []
+    refused = mrrope.doctor(config, target="mistral.rs")
+    assert [(f.code, f.severity, f.engine) for f in refused] == [("R200", "error", "mistral.rs")]
+
+
 def test_effective_is_what_an_engine_does(gguf, folder):
     plain = 500000.0 ** (-np.arange(64) / 64)
     for engine in ("transformers5", "vllm"):

@@ -33,7 +33,7 @@ struct Context {
 
 // R001: people raise context_length because a front end caps at it, and forget the scaling.
 void context_without_scaling(const Context& c, Reporter& out) {
-  if (c.rope.context_length <= c.rope.context_original || c.scaled() || c.rope.plan) return;
+  if (c.rope.context_length <= c.rope.context_original || c.scaled() || c.rope.plan || does_not_rotate(c.rope)) return;
   out.report("R001",
              fmt::format("context_length {} is beyond the original {} and nothing slows the rotation down",
                          c.rope.context_length, c.rope.context_original),
@@ -164,6 +164,16 @@ void factors_below_one(const Context& c, Reporter& out) {
              "ggml divides by the factors; write s, not 1/s");
 }
 
+// R206: as in config.json.
+void behind_a_window(const Context& c, Reporter& out) {
+  if (!only_windows_rotate(c.rope) || !(c.scaled() || c.rope.plan) || c.rope.sliding_window >= c.rope.context_length)
+    return;
+  out.report("R206",
+             fmt::format("only layers with a window of {} tokens rotate: the scaling lets them see no further",
+                         c.rope.sliding_window),
+             "leave the table alone and try a larger -c");
+}
+
 }  // namespace
 
 void diagnose_gguf(const GgufModel& model, Reporter& out) {
@@ -184,7 +194,7 @@ void diagnose_gguf(const GgufModel& model, Reporter& out) {
   for (const auto rule :
        {context_without_scaling, factors_in_vain, scaled_twice, longrope_without_factors, yarn_without_original,
         ignored_yarn_keys, yarn_length_mismatch, switching_lists, half_a_pair_of_lists, freqs_and_lists, lost_base,
-        two_factors, factor_switched_off, factors_below_one}) {
+        two_factors, factor_switched_off, factors_below_one, behind_a_window}) {
     rule(context, out);
   }
 }

@@ -12,7 +12,9 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "formats/hf_classes.h"
-#include "targets/findings.h"
+#include "formats/hf_shape.h"
+#include "targets/findings_hf.h"
+#include "targets/hf_rules.h"
 
 namespace mrrope::targets {
 
@@ -20,55 +22,7 @@ namespace {
 
 using base::Json;
 
-// Null if there is none, or `of` is no object.
-Json member(const Json& of, const char* key) { return of.is_object() && of.contains(key) ? of.at(key) : Json(nullptr); }
-
-std::optional<double> number(const Json& of, const char* key) {
-  const Json value = member(of, key);
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
-
-// The language model's part of the config, and the dictionary that describes the scaling in either dialect.
-class Config {
- public:
-  explicit Config(const HfConfig& config)
-      : root_(object(config.value(config.text_path()), config.text())),
-        scaling_(member(root_, "rope_scaling")),
-        parameters_(member(root_, "rope_parameters")),
-        model_type(config.model_type()) {}
-
-  [[nodiscard]] const Json& root() const { return root_; }
-  [[nodiscard]] const Json& scaling() const { return scaling_; }        // rope_scaling, an object or null
-  [[nodiscard]] const Json& parameters() const { return parameters_; }  // rope_parameters, an object or null
-  // The one that describes the scaling: rope_scaling wins, as in transformers 5.
-  [[nodiscard]] const Json& rope() const { return scaling_.is_object() ? scaling_ : parameters_; }
-
-  [[nodiscard]] std::string type() const {
-    for (const char* key : {"rope_type", "type"}) {
-      const Json value = member(rope(), key);
-      if (value.is_string()) return value.get<std::string>() == "su" ? "longrope" : value.get<std::string>();
-    }
-    return "default";
-  }
-  [[nodiscard]] std::optional<double> trained() const { return number(root_, "max_position_embeddings"); }
-  [[nodiscard]] std::optional<double> original() const {
-    const auto nested = number(rope(), "original_max_position_embeddings");
-    return nested ? nested : number(root_, "original_max_position_embeddings");
-  }
-
- private:
-  static Json object(const std::string& nested, const std::string& whole) {
-    const Result<Json> json = base::parse_json(nested.empty() ? whole : nested);
-    return json && json->is_object() ? *json : Json::object();
-  }
-
-  Json root_, scaling_, parameters_;
-
- public:
-  std::string model_type;
-};
-
-void two_names(const Config& c, Reporter& out) {
+void two_names(const HfFields& c, Reporter& out) {
   const Json type = member(c.rope(), "type");
   const Json rope_type = member(c.rope(), "rope_type");
   if (!type.is_string() || !rope_type.is_string()) return;
@@ -77,25 +31,34 @@ void two_names(const Config& c, Reporter& out) {
                fmt::format("type is {} and rope_type is {}: engines choose differently", type.dump(), rope_type.dump()),
                "keep rope_type");
   } else {
-    out.report("R101", "both type and rope_type are given; exllamav2 stops on it", "keep rope_type");
+    out.report("R101", "both type and rope_type are given; ExLlamaV2 stops on it", "keep rope_type", {"exllamav2"});
   }
 }
 
-void only_new_dialect(const Config& c, Reporter& out) {
-  if (!c.parameters().is_object() || c.scaling().is_object() || c.type() == "default") return;
-  out.report("R103", "the scaling stands in rope_parameters only: transformers 4 and mlx-lm run the model unscaled",
-             "write rope_scaling and rope_theta too");
+// Those that look into rope_scaling only.
+std::vector<std::string_view> old_readers() {
+  std::vector<std::string_view> out;
+  for (const HfEngine& engine : hf_engines()) {
+    if (engine.reader == Reader::transformers4 || engine.reader == Reader::scaling) out.push_back(engine.info.name);
+  }
+  return out;
 }
 
-void lost_theta_for_old_readers(const Config& c, Reporter& out) {
+void only_new_dialect(const HfFields& c, Reporter& out) {
+  if (!c.parameters().is_object() || c.scaling().is_object() || c.type() == "default") return;
+  out.report("R103", "the scaling stands in rope_parameters only: transformers 4 and mlx-lm run the model unscaled",
+             "write rope_scaling and rope_theta too", old_readers());
+}
+
+void lost_theta_for_old_readers(const HfFields& c, Reporter& out) {
   if (!c.parameters().is_object() || !number(c.parameters(), "rope_theta") || number(c.root(), "rope_theta")) return;
   if (*number(c.parameters(), "rope_theta") == 10000) return;
   out.report("R104", "rope_theta stands in rope_parameters only: transformers 4 and mlx-lm take 10000",
-             "write rope_theta at the top level too");
+             "write rope_theta at the top level too", old_readers());
 }
 
 // unsloth#7028: overwriting the dictionary drops the base. Gemma 3 is released without one: its class knows.
-void lost_theta(const Config& c, Reporter& out) {
+void lost_theta(const HfFields& c, Reporter& out) {
   if (!c.rope().is_object() || number(c.root(), "rope_theta") || number(c.parameters(), "rope_theta") ||
       number(c.scaling(), "rope_theta")) {
     return;
@@ -109,7 +72,7 @@ void lost_theta(const Config& c, Reporter& out) {
              "write rope_theta");
 }
 
-void dialects_disagree(const Config& c, Reporter& out) {
+void dialects_disagree(const HfFields& c, Reporter& out) {
   if (!c.scaling().is_object() || !c.parameters().is_object()) return;
   for (const char* key :
        {"factor", "rope_type", "original_max_position_embeddings", "attention_factor", "long_factor"}) {
@@ -122,66 +85,20 @@ void dialects_disagree(const Config& c, Reporter& out) {
   }
 }
 
-void yarn_lengths(const Config& c, Reporter& out) {
-  if (c.type() != "yarn") return;
-  const auto factor = number(c.rope(), "factor");
-  const auto trained = c.trained();
-  const auto original = c.original();
-  if (!original) {
-    out.report("R107",
-               "yarn without original_max_position_embeddings: max_position_embeddings is taken as the trained length",
-               "write original_max_position_embeddings");
-  } else if (factor && trained && *factor > 1 && *trained <= *original) {
-    out.report(
-        "R108",
-        fmt::format("max_position_embeddings {:.0f} is not raised: vLLM and others serve no more, whatever the factor",
-                    *trained),
-        fmt::format("set it to {:.0f}", *original * *factor));
-  } else if (factor && trained && std::fabs(*trained / *original - *factor) > 0.01 * *factor) {
-    out.report(
-        "R109",
-        fmt::format("factor is {:g}, max_position_embeddings / original is {:g}: exllamav3 and lmdeploy use the second",
-                    *factor, *trained / *original),
-        "make them agree");
-  }
-}
-
-void lone_mscale(const Config& c, Reporter& out) {
-  if (c.type() != "yarn") return;
-  const double a = number(c.rope(), "mscale").value_or(0);
-  const double b = number(c.rope(), "mscale_all_dim").value_or(0);
-  if ((a != 0) == (b != 0)) return;
-  out.report("R110", "mscale and mscale_all_dim act only together in transformers; one alone is ignored",
-             "give both, or attention_factor");
-}
-
-void yarn_scale_overridden(const Config& c, Reporter& out) {
-  if (c.type() != "yarn" || !number(c.rope(), "attention_factor")) return;
-  out.report("R111", "attention_factor of yarn is ignored by mlx-lm, TensorRT-LLM, SGLang and TGI",
-             "use a longrope table: mrrope extend writes one");
-}
-
-void untruncated(const Config& c, Reporter& out) {
-  const Json truncate = member(c.rope(), "truncate");
-  if (c.type() != "yarn" || !truncate.is_boolean() || truncate.get<bool>()) return;
-  out.report("R112", "truncate: false is ignored by llama.cpp and mlx-lm: they round the band's edges",
-             "bake the table: mrrope extend --method yarn:truncate=false");
-}
-
-void linear_multiplied_again(const Config& c, Reporter& out) {
+void linear_multiplied_again(const HfFields& c, Reporter& out) {
   if (c.type() != "linear" || !number(c.rope(), "factor") || *number(c.rope(), "factor") <= 1) return;
   if (c.model_type == "gemma3" || c.model_type == "gemma3_text") return;  // the one model where it does not
   out.report("R113", "vLLM multiplies max_position_embeddings by the factor of linear once more",
-             "give vLLM --max-model-len");
+             "give vLLM --max-model-len", {"vllm"});
 }
 
-void dynamic(const Config& c, Reporter& out) {
+void dynamic(const HfFields& c, Reporter& out) {
   if (c.type() != "dynamic") return;
   out.report("R114", "dynamic changes nothing in vLLM, and in transformers cached keys keep an older rotation",
              "use a static method: mrrope plan");
 }
 
-void longrope(const Config& c, Reporter& out) {
+void longrope(const HfFields& c, Reporter& out) {
   if (c.type() != "longrope") return;
   const Json& rope = c.rope();
   const bool top = number(c.root(), "original_max_position_embeddings").has_value();
@@ -191,7 +108,7 @@ void longrope(const Config& c, Reporter& out) {
     out.report("R115",
                "original_max_position_embeddings is nested only: transformers 4 never reads it there and stays with "
                "the short list",
-               "write it at the top level too");
+               "write it at the top level too", {"transformers4"});
   }
   if (!same && !phi) {
     out.report("R116",
@@ -209,23 +126,24 @@ void longrope(const Config& c, Reporter& out) {
   if (!phi && top && c.trained() && c.original() && *c.trained() > *c.original()) {
     out.report("R118",
                "with original_max_position_embeddings at the top level vLLM serves no more than that by default",
-               "give vLLM --max-model-len");
+               "give vLLM --max-model-len", {"vllm"});
   }
   if (phi && !member(rope, "type").is_string()) {
-    out.report("R119", "Phi-3 in transformers 4 wants the key type, not rope_type", "write type");
+    out.report("R119", "Phi-3 in transformers 4 wants the key type, not rope_type", "write type",
+               {"transformers4", "openvino"});
   }
 }
 
 // Mixtral and Mistral keep head_dim None, and three of the formulas then fail.
-void missing_head_dim(const Config& c, Reporter& out) {
+void missing_head_dim(const HfFields& c, Reporter& out) {
   constexpr std::array<std::string_view, 3> scaled = {"yarn", "longrope", "dynamic"};
   if (std::find(scaled.begin(), scaled.end(), c.type()) == scaled.end()) return;
   if ((c.model_type != "mistral" && c.model_type != "mixtral") || number(c.root(), "head_dim")) return;
   out.report("R120", fmt::format("no head_dim: transformers 4 fails on {} with {}", c.model_type, c.type()),
-             "write head_dim");
+             "write head_dim", {"transformers4", "openvino"});
 }
 
-void unknown_type(const Config& c, Reporter& out) {
+void unknown_type(const HfFields& c, Reporter& out) {
   constexpr std::array<std::string_view, 9> known = {"default", "linear",       "dynamic", "yarn", "longrope",
                                                      "llama3",  "proportional", "mrope",   "su"};
   if (!c.rope().is_object() || std::find(known.begin(), known.end(), c.type()) != known.end()) return;
@@ -233,7 +151,7 @@ void unknown_type(const Config& c, Reporter& out) {
              "one of linear, dynamic, yarn, longrope, llama3");
 }
 
-void no_type(const Config& c, Reporter& out) {
+void no_type(const HfFields& c, Reporter& out) {
   if (!c.scaling().is_object() || c.scaling().empty() || !member(c.scaling(), "type").is_null() ||
       !member(c.scaling(), "rope_type").is_null()) {
     return;
@@ -241,23 +159,55 @@ void no_type(const Config& c, Reporter& out) {
   out.report("R122", "rope_scaling without rope_type: engines treat it as plain", "write rope_type");
 }
 
-void shrinking(const Config& c, Reporter& out) {
+void shrinking(const HfFields& c, Reporter& out) {
   const auto factor = number(c.rope(), "factor");
   if (!factor || *factor >= 1) return;
   out.report("R123", fmt::format("factor {:g} is below 1: it may be the reciprocal", *factor),
              "factors are at least 1");
 }
 
+// R206: a scaling on a model whose rotating layers all look back a window only.
+void behind_a_window(const HfFields& c, Reporter& out) {
+  const Result<RopeSpec> spec = c.file.rope_spec();
+  const Result<HfFacts> facts = c.file.facts();
+  if (!spec || !facts || facts->sliding_window == 0 || !spec->groups.front().trained) return;
+  if (facts->sliding_window >= spec->context_trained) return;
+  const Result<Json> root = base::parse_json(c.file.text());
+  if (!root) return;
+  const formats::HfModel model = formats::find_model(*root);
+  const formats::HfShape shape = formats::read_shape(model);
+  std::vector<int> rotating = formats::rotating_layers(model, shape);
+  if (rotating.empty()) {
+    for (int i = 0; i < static_cast<int>(shape.kinds.size()); ++i) rotating.push_back(i);
+  }
+  const bool windows_only = !rotating.empty() && std::all_of(rotating.begin(), rotating.end(), [&](int layer) {
+    return formats::is_local(shape.kinds[static_cast<std::size_t>(layer)]);
+  });
+  if (!windows_only) return;
+  out.report("R206",
+             fmt::format("every layer that rotates looks back {} tokens only: the scaling lets it see no further",
+                         facts->sliding_window),
+             "leave the table alone and try the longer text");
+}
+
 }  // namespace
 
+// Their classes in transformers have no rotary embedding: state spaces, learned or relative positions, none at all.
+bool never_rotates(const HfConfig& config) {
+  constexpr std::string_view models =
+      "bloom falcon_mamba gpt2 gpt_bigcode gpt_neo jamba mamba mamba2 mpt nemotron_h opt rwkv t5 xlstm";
+  return names_model(models, config.model_type());
+}
+
 void diagnose_hf(const HfConfig& config, Reporter& out) {
+  if (never_rotates(config)) return;
   if (const Result<RopeSpec> spec = config.rope_spec(); !spec) {
     out.report("R100", to_string(spec.error()), "transformers would fail on it, or run unscaled");
   }
-  const Config c(config);
+  const HfFields c(config);
   for (const auto rule : {two_names, only_new_dialect, lost_theta_for_old_readers, lost_theta, dialects_disagree,
-                          yarn_lengths, lone_mscale, yarn_scale_overridden, untruncated, linear_multiplied_again,
-                          dynamic, longrope, missing_head_dim, unknown_type, no_type, shrinking}) {
+                          diagnose_yarn, linear_multiplied_again, dynamic, longrope, missing_head_dim, unknown_type,
+                          no_type, shrinking, behind_a_window}) {
     rule(c, out);
   }
 }

@@ -297,6 +297,9 @@ Result<Delivery> hf_deliver(const HfEngine* engine, const Plan& plan, const HfCo
     out.notes.push_back(fmt::format(
         "The attention scale comes out of a formula of whole numbers, {:.1e} from the plan's.", out.scale_residual));
   }
+  if (chosen->what == "the table") {
+    if (const auto said = scale_carrier(chosen->config)) out.notes.push_back(*said);
+  }
   if (engine == nullptr) {
     out.services = services_of(plan, config, chosen->config);
     if (chosen->what == "the table") {

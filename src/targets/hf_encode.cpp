@@ -5,6 +5,8 @@
 // reader falls back to a plain table, before or after such a round trip.
 #include "targets/hf_encode.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -201,6 +203,27 @@ TableForm table_form(const HfEngine* engine, const HfConfig& config, const Plan&
   if (rules.scale == ScaleSource::mscales_turn_the_angles) form.mscales = false;
   form.rope_parameters = !engine->trips_over_nested || plan.spec.groups.front().name == "all";
   return form;
+}
+
+std::optional<std::string> scale_carrier(const HfConfig& config) {
+  const Result<Json> root = base::parse_json(config.text());
+  const Result<RopeSpec> spec = config.rope_spec();
+  if (!root || !spec) return std::nullopt;
+  const HfView view = view_of(*find_hf_engine("transformers5"), *root, *spec);
+  const Json& rope = view.groups.front().rope;
+  if (!rope.contains("short_factor") || !rope.contains("long_factor") || rope["short_factor"] != rope["long_factor"])
+    return std::nullopt;
+  const double inside = number_in(rope, "original_max_position_embeddings").value_or(0);
+  const double original = view.original ? static_cast<double>(*view.original) : inside;
+  const auto context = static_cast<double>(view.context);
+  if (!(original >= 2) || !(context > original)) return std::nullopt;
+  const double scale = std::sqrt(std::log(context) / std::log(original));
+  const auto stated = number_in(rope, "attention_factor");
+  if (stated && std::fabs(*stated / scale - 1) > 2e-4) return std::nullopt;
+  return fmt::format(
+      "original_max_position_embeddings {:.0f} is not the trained length: engines that read no attention scale compute "
+      "sqrt(ln {:.0f} / ln {:.0f}) = {:.5g}, which is the plan's. Both lists are equal, so nothing else depends on it.",
+      original, context, original, scale);
 }
 
 Result<HfConfig> with_table(const HfConfig& config, const Plan& plan, const TableForm& form) {

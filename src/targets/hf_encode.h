@@ -31,6 +31,10 @@ TableForm table_form(const HfEngine* engine, const HfConfig& config, const Plan&
 // L* for a >= 1; M for a <= 1.
 std::int64_t formula_original(std::int64_t context, double attention_scale);
 
+// What to tell a person who wonders about the L* of a file: that it is not the trained length, and what it is there
+// for. Nothing where the file has none.
+std::optional<std::string> scale_carrier(const HfConfig& config);
+
 Result<HfConfig> with_table(const HfConfig& config, const Plan& plan, const TableForm& form);
 
 // A native type: `rope` with rope_type and its fields, for the first group.

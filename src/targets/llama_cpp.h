@@ -60,6 +60,9 @@ const Architecture* find_architecture(std::string_view name);
 // Whether its row was compared with the running engine (tests/llama), or read in its source.
 Evidence evidence_for(std::string_view architecture);
 
+// Whether no layer rotates in this model, whatever keys the file has: no table limits its length.
+bool does_not_rotate(const formats::GgufRope& rope);
+
 // Whether only windowed layers rotate in this model, so that no table limits its length.
 bool only_windows_rotate(const formats::GgufRope& rope);
 

@@ -189,6 +189,11 @@ Evidence evidence_for(std::string_view architecture) {
   return run ? Evidence::run : Evidence::read;
 }
 
+bool does_not_rotate(const formats::GgufRope& rope) {
+  const Architecture* row = find_architecture(rope.architecture);
+  return rope.rotary_dim == 0 || (row != nullptr && row->factors == no_rope);
+}
+
 bool only_windows_rotate(const formats::GgufRope& rope) {
   return rope.sliding_window > 0 &&
          std::find(kWindowsRotate.begin(), kWindowsRotate.end(), rope.architecture) != kWindowsRotate.end();

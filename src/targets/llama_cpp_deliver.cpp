@@ -193,6 +193,14 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
   if (plan.context_target > std::int64_t{0x7fffffff}) {
     return Error{ErrorCode::unsupported, "GGUF stores the context length in 32 bits", "context_target"};
   }
+  if (does_not_rotate(rope)) {
+    return Error{
+        ErrorCode::unsupported,
+        fmt::format("no layer of {} rotates in llama.cpp, so that no table limits its length: start it with -c "
+                    "{} and nothing else",
+                    rope.architecture, plan.context_target),
+        ""};
+  }
   // Another name for the same graph, only where asked
   if (options.relabel) {
     Result<GgufEdits> relabelled = relabel(model, rope);

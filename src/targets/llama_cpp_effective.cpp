@@ -76,11 +76,13 @@ Effective llama_cpp_effective(const GgufRope& rope, std::int64_t context) {
     out.loads = false;
     out.notes.push_back(fmt::format("llama.cpp v0.5.0 does not know the architecture \"{}\"", rope.architecture));
   }
-  if (rope.rotary_dim == 0) return out;
-
   // Factors, then the scaling type
   std::vector<double> factors =
       factors_in_use(rope, architecture != nullptr ? architecture->factors : Factors::refused, context, out);
+  if (does_not_rotate(rope)) {
+    out.notes.emplace_back("no layer rotates in llama.cpp, so that no table limits its length");
+    return out;
+  }
   const std::string type = rope.scaling_type.value_or("linear");
   const Keys keys = architecture != nullptr ? architecture->keys : Keys::all;
   const bool keys_act = keys != Keys::base && keys != Keys::nothing;

@@ -89,7 +89,7 @@ int run_engines() {
              {"source", engine.info.source},     {"remark", engine.remark},
              {"exceptions", Json::array()}};
     for (const targets::HfException& e : engine.exceptions) {
-      if (!e.says.empty()) row["exceptions"].push_back({{"models", e.models}, {"says", e.says}});
+      if (!e.says.empty()) row["exceptions"].push_back({{"models", e.models}, {"says", e.says}, {"source", e.source}});
     }
     out.push_back(std::move(row));
   }
