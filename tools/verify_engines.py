@@ -22,13 +22,14 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TRANSFORMERS = ["test_transformers.py", "test_targets.py", "test_transformers_traps.py", "test_families.py", "test_conformance.py"]
+TRANSFORMERS = ["test_transformers.py", "test_targets.py", "test_transformers_traps.py", "test_families.py",
+                "test_conformance.py", "test_sections.py"]
 # environment of tools/engine_env: (package, beginning of its versions, adapter, tests)
 ENGINES = {
     "transformers5": ("transformers", "5.", "transformers", [*TRANSFORMERS, "test_hf_configs.py"]),
     "transformers4": ("transformers", "4.", "transformers", TRANSFORMERS),
-    "vllm": ("vllm", "", "vllm", ["test_conformance.py", "test_vllm.py"]),
-    "sglang": ("sglang", "", "sglang", ["test_conformance.py", "test_sglang.py"]),
+    "vllm": ("vllm", "", "vllm", ["test_conformance.py", "test_sections.py", "test_vllm.py"]),
+    "sglang": ("sglang", "", "sglang", ["test_conformance.py", "test_sections.py", "test_sglang.py"]),
     "lmdeploy": ("lmdeploy", "", "lmdeploy", ["test_conformance.py"]),
     "exllamav3": ("exllamav3", "", "exllamav3", ["test_conformance.py"]),
     "mlx_lm": ("mlx-lm", "", "mlx_lm", ["test_conformance.py", "test_mlx_lm.py"]),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -69,6 +70,27 @@ bool does_not_rotate(const GgufModel& model) {
 
 Error broken(const GgufModel& model, std::string_view key, std::string message) {
   return {ErrorCode::malformed, std::move(message), model.architecture() + "." + std::string(key)};
+}
+
+// Architectures with three positions per token, whose pairs turn by them in turns (ggml-cpu/ops.cpp,
+// ggml_mrope_cache_init): pair i by number i % 3, if that section is longer than i / 3, else by a fourth position,
+// which is 0 of text. Of Qwen 3 VL (24, 20, 20) these are pairs 61 and 62 of 64, which turn once in 15 million tokens.
+constexpr std::array<std::string_view, 6> kInterleavedSections = {"qwen35",  "qwen35moe",  "qwen3tts",
+                                                                  "qwen3vl", "qwen3vlmoe", "qwen4exp"};
+
+std::vector<int> still_pairs(const GgufModel& model, std::string_view architecture, int pairs) {
+  const auto* known = std::find(kInterleavedSections.begin(), kInterleavedSections.end(), architecture);
+  const GgufValue* key = model.find("rope.dimension_sections");
+  const auto sections = key != nullptr ? key->numbers() : std::nullopt;
+  if (known == kInterleavedSections.end() || !sections || sections->size() < 3) return {};
+  const double sum = std::accumulate(sections->begin(), sections->end(), 0.0);
+  if (!(sum >= 1 && sum <= kMaxRotaryDim)) return {};
+  std::vector<int> out;
+  for (int i = 0; i < pairs; ++i) {
+    const int sector = i % static_cast<int>(sum);
+    if (!(sector < 3 * (*sections)[static_cast<std::size_t>(sector % 3)])) out.push_back(i);
+  }
+  return out;
 }
 
 // `rotary_dim`: of the sliding layers.
@@ -220,6 +242,7 @@ Result<GgufRope> read_gguf_rope(const GgufModel& model, const FactorReader& read
     rope.sliding_window = 8192;
   }
   rope.stored_factors = static_cast<int>(dim) / 2;
+  rope.still = still_pairs(model, rope.architecture, rope.rotary_dim / 2);
 
   // Factor tensors
   const std::array<std::pair<std::string_view, std::optional<std::vector<float>>*>, 3> tensors = {

@@ -51,7 +51,8 @@ struct GgufRope {
   std::optional<std::vector<float>> freqs;         // rope_freqs.weight
   std::optional<std::vector<float>> long_factors;  // rope_factors_long.weight
   std::optional<std::vector<float>> short_factors;  // rope_factors_short.weight
-  std::int64_t sliding_window = 0;                  // 0: none, or none that is written in the file
+  std::vector<int> still;           // pairs that no section of interleaved M-RoPE has: text does not turn them
+  std::int64_t sliding_window = 0;  // 0: none, or none that is written in the file
   std::optional<SlidingRope> sliding;
   std::optional<std::string> plan;  // mrrope.plan: this file was extended by us
 };

@@ -88,7 +88,7 @@ Json yarn_type(double factor, std::int64_t original, const BandEdges& band, doub
 }
 
 // Native types. On a model that was released with YaRN: more of the same.
-std::vector<std::pair<std::string, Json>> native_types(const Plan& plan) {
+std::vector<std::pair<std::string, Json>> native_types(const HfEngine& engine, const Plan& plan) {
   std::vector<std::pair<std::string, Json>> types;
   const GroupPlan& group = plan.groups.front();
   const double last = group.pair_factors.back();
@@ -98,9 +98,14 @@ std::vector<std::pair<std::string, Json>> native_types(const Plan& plan) {
   }
   const double own = table_factor(plan);
   if (!(own > 1)) return types;
-  const auto add_yarn = [&](double factor, std::int64_t from, const BandEdges& band) {
-    types.emplace_back(fmt::format("yarn, factor {:.6g} from {}", factor, from),
-                       yarn_type(factor, from, band, group.attention_scale));
+  const auto add_yarn = [&](double factor, std::int64_t from, BandEdges band) {
+    const std::string what = fmt::format("yarn, factor {:.6g} from {}", factor, from);
+    types.emplace_back(what, yarn_type(factor, from, band, group.attention_scale));
+    if (engine.yarn.sections_times == 1) return;
+    // The ramp depends on L / beta alone
+    band.beta_fast *= engine.yarn.sections_times;
+    band.beta_slow *= engine.yarn.sections_times;
+    types.emplace_back(what, yarn_type(factor, from, band, group.attention_scale));
   };
   if (const std::optional<TrainedScaling>& trained = plan.spec.groups.front().trained) {
     const auto* yarn = std::get_if<Yarn>(&trained->method.law);
@@ -162,7 +167,7 @@ std::vector<Candidate> candidates(const HfEngine* engine, const Plan& plan, cons
   }
   const bool served = !out.empty() && out.back().judgement.served;
   if (engine != nullptr && !served) {
-    for (auto& [what, rope] : native_types(plan)) {
+    for (auto& [what, rope] : native_types(*engine, plan)) {
       // An engine that multiplies the length by the factor would offer too much
       if ((engine->length.multiplied & kLinear) != 0 && rope["rope_type"] == "linear") continue;
       add(out, engine, plan, what, with_type(config, plan, rope));

@@ -34,6 +34,9 @@ constexpr std::array<NamedType, 9> kNames = {{{"default", kDefault},
                                               {"su", kLongRope},
                                               {"proportional", kProportional}}};
 
+// configuration_qwen3_vl.py, configuration_qwen3_vl_moe.py, configuration_qwen3_next.py of transformers 4
+constexpr std::string_view kOnlyRopeType4 = "qwen3_next qwen3_vl qwen3_vl_moe qwen3_vl_moe_text qwen3_vl_text";
+
 std::string text_in(const Json& rope, const char* key) {
   const auto found = rope.find(key);
   return found != rope.end() && found->is_string() ? found->get<std::string>() : "";
@@ -49,8 +52,9 @@ unsigned type_of(const HfEngine& engine, const HfView& view, const Json& rope, s
   if (engine.type_keys == TypeKeys::refused_if_different && !modern.empty() && !legacy.empty() && modern != legacy) {
     throw Refused{fmt::format("ValueError: conflict between rope_type {} and type {}", modern, legacy)};
   }
-  // Its class checks the field itself, before older names are translated (configuration_gemma3.py)
-  if (engine.reader == Reader::transformers4 && view.cls.is(formats::kLocalBase) && modern.empty() && !legacy.empty()) {
+  // Their classes check the field before older names are translated, or do not translate them
+  const bool own_check = view.cls.is(formats::kLocalBase) || names_model(kOnlyRopeType4, view.model_type);
+  if (engine.reader == Reader::transformers4 && own_check && modern.empty() && !legacy.empty()) {
     throw Refused{"KeyError: missing required key 'rope_type' in rope_scaling"};
   }
   const bool modern_wins = engine.type_keys != TypeKeys::type_wins;
@@ -234,6 +238,9 @@ class Evaluation {
       return linear_table(at);
     }
     if ((type & engine_.types) == 0) throw Refused{fmt::format("{} ({})", engine_.unknown_type, name)};
+    if (group.rope.contains("mrope_section") && (type & engine_.sectioned) == 0) {
+      throw Refused{fmt::format("its {} takes one position per token, and mrope_section brings three", name)};
+    }
     check_phi3(engine_, view_, group.rope, type);
     check_type_key(engine_, view_, group.rope, type);
     check_head_dim(engine_, view_, type);

@@ -150,7 +150,12 @@ Table yarn_table(Situation& at) {
   if (!rules.truncates && !rules.truncate_key) {
     at.note(fmt::format("{} does not round the ends of yarn's ramp as others do", at.engine.info.title));
   }
-  const double rows = static_cast<double>(original) * factor;
+  const bool sections = rope.contains("mrope_section");
+  if (sections && !rules.sections_mscales && (rope.contains("mscale") || rope.contains("mscale_all_dim"))) {
+    throw Refused{"TypeError: unexpected keyword argument 'mscale' (beside mrope_section)"};
+  }
+  const int times = sections && !names_model(rules.sections_once, at.view.model_type) ? rules.sections_times : 1;
+  const double rows = static_cast<double>(original) * factor * times;
   if (rules.table_ends && static_cast<double>(at.start) > rows) {
     throw Refused{
         fmt::format("IndexError: a table of {:.0f} positions (original_max_position_embeddings times factor) "
@@ -158,7 +163,11 @@ Table yarn_table(Situation& at) {
                     rows, at.start)};
   }
   const double scale = yarn_scale(at, factor);
-  const std::int64_t placed = rules.band_by_start ? at.start : original;
+  const std::int64_t placed = rules.band_by_start ? at.start : original * times;
+  if (times != 1) {
+    at.note(fmt::format("{} places yarn's ramp by {} tokens on this model, {} times original_max_position_embeddings",
+                        at.engine.info.title, placed, times));
+  }
   if (rules.band_by_start && placed > original) {
     at.note(fmt::format("{} places yarn's ramp by the {} tokens it is started for", at.engine.info.title, placed));
   }

@@ -160,9 +160,6 @@ Table longrope_table(Situation& at) {
   const std::vector<double> short_list = list_in(at, "short_factor");
   const std::vector<double> long_list = list_in(at, "long_factor");
   const LongRopeRules& rules = at.engine.longrope;
-  if (!rules.sectioned && at.group.rope.contains("mrope_section")) {
-    throw Refused{"longrope with positions in sections (mrope_section)"};
-  }
   const std::int64_t original = original_of(at);
   const bool with_long = use_long(at, original, short_list == long_list);
   Table out{with_long ? long_list : short_list, scale_of(at, original, with_long)};

@@ -20,8 +20,18 @@ constexpr std::string_view kNoneHeadDim4 = "mistral mixtral ministral minimax hu
 // latter.
 constexpr std::string_view kVerified = "2026-11-15";
 constexpr std::string_view kShapes = "llama qwen2 qwen3 mistral gemma3_text phi3";
-constexpr std::string_view kFixtures =
-    "gemma3 gemma3_text glm gpt_neox gpt_oss llama mistral olmo3 phi3 qwen2 qwen3 smollm3 stablelm";
+constexpr std::string_view kShapesAndSections =
+    "llama qwen2 qwen3 mistral gemma3_text phi3 qwen2_5_vl qwen3_vl qwen3_vl_text qwen3_5 qwen3_5_text";
+constexpr std::string_view kFixtures4 =
+    "gemma3 gemma3_text glm gpt_neox gpt_oss llama mistral olmo3 phi3 qwen2 qwen2_5_vl qwen3 qwen3_vl qwen3_vl_text "
+    "smollm3 stablelm";
+constexpr std::string_view kFixtures5 =
+    "gemma3 gemma3_text glm gpt_neox gpt_oss llama mistral olmo3 phi3 qwen2 qwen2_5_vl qwen3 qwen3_5 qwen3_5_text "
+    "qwen3_vl qwen3_vl_text smollm3 stablelm";
+
+// Models whose positions never exceed the number of tokens: vLLM makes no room for more (mrope_positions_factor).
+constexpr std::string_view kPlainPositions =
+    "qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text";
 
 constexpr std::string_view kKeyError = "KeyError in ROPE_INIT_FUNCTIONS";
 
@@ -32,7 +42,7 @@ constexpr std::array<HfEngine, 15> kEngines = {{
                  .versions = "5.22.2",
                  .evidence = Evidence::run,
                  .verified = kVerified,
-                 .models = kFixtures,
+                 .models = kFixtures5,
                  .reads_hf = true,
                  .source = "modeling_rope_utils.py"},
         .reader = Reader::transformers5,
@@ -53,7 +63,7 @@ constexpr std::array<HfEngine, 15> kEngines = {{
                  .versions = "4.57.6",
                  .evidence = Evidence::run,
                  .verified = kVerified,
-                 .models = kFixtures,
+                 .models = kFixtures4,
                  .reads_hf = true,
                  .source = "modeling_rope_utils.py"},
         .reader = Reader::transformers4,
@@ -73,14 +83,15 @@ constexpr std::array<HfEngine, 15> kEngines = {{
                  .versions = "0.32.0",
                  .evidence = Evidence::run,
                  .verified = kVerified,
-                 .models = kShapes,
+                 .models = kShapesAndSections,
                  .reads_hf = true,
                  .source = "layers/rotary_embedding/__init__.py"},
         .type_keys = TypeKeys::refused_if_different,
         .types = kEvery,
+        .sectioned = kDefault | kYarn,
         .unknown_type = "ValueError: Unknown RoPE scaling type",
-        .longrope = {.list = ListChoice::by_start, .scale = ScaleSource::mscales, .sectioned = false},
-        .yarn = {.table_ends = true},
+        .longrope = {.list = ListChoice::by_start, .scale = ScaleSource::mscales},
+        .yarn = {.table_ends = true, .sections_times = 4, .sections_once = kPlainPositions},
         .dynamic = DynamicRule::plain,
         .length = {.multiplied = kLinear | kDynamic,
                    .multiplied_despite_original = true,
@@ -98,14 +109,18 @@ constexpr std::array<HfEngine, 15> kEngines = {{
                  .versions = "0.5.23",
                  .evidence = Evidence::run,
                  .verified = kVerified,
-                 .models = kShapes,
+                 .models = kShapesAndSections,
                  .reads_hf = true,
                  .source = "srt/layers/rotary_embedding/factory.py"},
         .types = kEvery,
+        .sectioned = kDefault | kYarn,
         .unknown_type = "ValueError: Unknown RoPE scaling type",
-        .longrope = {.scale = ScaleSource::mscales, .wrong_at_original = true, .sectioned = false},
-        .yarn =
-            {.attention_factor = false, .attn_factor = true, .mscales = MscalePair::if_both_given, .table_ends = true},
+        .longrope = {.scale = ScaleSource::mscales, .wrong_at_original = true},
+        .yarn = {.attention_factor = false,
+                 .attn_factor = true,
+                 .mscales = MscalePair::if_both_given,
+                 .table_ends = true,
+                 .sections_mscales = false},
         .dynamic = DynamicRule::at_full_length,
         .length = {.multiplied = kLinear | kDynamic, .never_multiplied = "gemma3 gemma3_text"},
         .exceptions = kSglangExceptions,
@@ -141,7 +156,7 @@ constexpr std::array<HfEngine, 15> kEngines = {{
                  .reads_hf = true,
                  .source = "models/rope_utils.py"},
         .reader = Reader::scaling,
-        .either = "qwen3",
+        .either = "qwen3 qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text",
         .type_keys = TypeKeys::type_wins,
         .types = kEvery,
         .unknown_type = "ValueError: Unsupported RoPE type",

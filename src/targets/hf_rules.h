@@ -78,7 +78,6 @@ struct LongRopeRules {
   ListChoice list = ListChoice::by_length;
   ScaleSource scale = ScaleSource::formula;
   bool wrong_at_original = false;  // the token at position L is rotated as position 0
-  bool sectioned = true;           // works with mrope_section
 };
 
 // ---- yarn ----------------------------------------------------------------------------------------------------------
@@ -104,6 +103,11 @@ struct YarnRules {
   bool table_ends = false;            // rows for L * factor positions, whatever M is
   bool band_by_start = false;         // the ramp is placed by the started length instead of L, and plain up to L
   std::int64_t original_default = 0;  // 0: M
+
+  // Beside mrope_section
+  int sections_times = 1;               // L counts so many times, for the ramp and for the rows
+  std::string_view sections_once = {};  // but not on these model types
+  bool sections_mscales = true;         // mscale and mscale_all_dim may stand
 };
 
 enum class DynamicRule {
@@ -166,6 +170,7 @@ struct HfEngine {
   std::string_view parameters = {};  // … and those for which it is Reader::parameters
   TypeKeys type_keys = TypeKeys::rope_type_wins;
   unsigned types = kClassic;
+  unsigned sectioned = kEvery;         // those that take three positions per token (mrope_section)
   std::string_view unknown_type = {};  // its error for any other type
   LongRopeRules longrope = {};
   YarnRules yarn = {};

@@ -121,6 +121,13 @@ Effective llama_cpp_effective(const GgufRope& rope, std::int64_t context) {
   if (type == "none" && rope.scaling_factor != 1)
     out.notes.emplace_back("rope.scaling.factor is ignored with type none");
 
+  if (!rope.still.empty()) {
+    out.notes.push_back(
+        fmt::format("of text llama.cpp does not turn {} {}: rope.dimension_sections gives {} to no position",
+                    rope.still.size() == 1 ? "pair" : "pairs", fmt::join(rope.still, ", "),
+                    rope.still.size() == 1 ? "it" : "them"));
+  }
+
   const bool split = rope.sliding && !rope.sliding->layers.empty();
   out.groups.push_back({split ? "global" : "all", inv_freq(plain, factors), scale});
   if (split) {

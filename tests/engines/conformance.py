@@ -148,6 +148,46 @@ def write_config(folder, name, rope, spelling="rope_scaling"):
     return path
 
 
+# Models that see pictures: a token has three positions, and mrope_section says which pairs turn by which. Of text the
+# three are the same. As they were released: all in one object; with a text_config; with rope_parameters.
+VISION = dict(depth=1, hidden_size=32, num_heads=2, intermediate_size=32, out_hidden_size=128)
+SECTIONED = {
+    "qwen2_5_vl": {"mrope_section": [8, 12, 12]},
+    "qwen3_vl": {"mrope_section": [12, 10, 10], "mrope_interleaved": True},
+    "qwen3_5": {"mrope_section": [11, 11, 10], "mrope_interleaved": True},
+}
+
+
+def sectioned_models(names):
+    """Their model types, of the whole and of the text part."""
+    return set(names) | {f"{name}_text" for name in names if name != "qwen2_5_vl"}
+
+
+def write_sectioned(folder, name, rope, context=CONTEXT):
+    """A config.json of a model with sections; `rope`: a scaling beside them, or None."""
+    text = dict(SIZES, max_position_embeddings=context)
+    architecture = {"qwen2_5_vl": "Qwen2_5_VL", "qwen3_vl": "Qwen3VL", "qwen3_5": "Qwen3_5"}[name]
+    config = dict(model_type=name, architectures=[f"{architecture}ForConditionalGeneration"], vision_config=dict(VISION))
+    if name == "qwen2_5_vl":
+        del text["head_dim"]
+        config["vision_config"] |= dict(patch_size=14, window_size=112, fullatt_block_indexes=[0])
+        config |= dict(text, rope_scaling=dict(rope or {"type": "mrope"}, **SECTIONED[name]))
+    elif name == "qwen3_vl":
+        config["vision_config"] |= dict(deepstack_visual_indexes=[0], num_position_embeddings=16)
+        scaling = dict(rope or {"rope_type": "default"}, **SECTIONED[name])
+        config["text_config"] = dict(text, model_type="qwen3_vl_text", rope_scaling=scaling)
+    else:
+        config["vision_config"] |= dict(num_position_embeddings=16)
+        del text["rope_theta"]
+        parameters = dict(rope or {"rope_type": "default"}, **SECTIONED[name], rope_theta=BASE, partial_rotary_factor=0.25)
+        linear = dict(linear_num_key_heads=1, linear_num_value_heads=1, linear_key_head_dim=16, linear_value_head_dim=16)
+        text |= dict(head_dim=256, num_hidden_layers=4, full_attention_interval=4, rope_parameters=parameters, **linear)
+        config["text_config"] = dict(text, model_type="qwen3_5_text")
+    path = Path(folder) / "config.json"
+    path.write_text(json.dumps(config))
+    return path
+
+
 def trained_config(folder, name):
     """The shape as released: 8192 tokens, no scaling."""
     config = dict(SHAPES[name], max_position_embeddings=TRAINED)

@@ -50,6 +50,76 @@ bool says(const std::vector<std::string>& lines, std::string_view words) {
                      [&](const std::string& line) { return line.find(words) != std::string::npos; });
 }
 
+// ---- Models that see pictures (M-RoPE) -----------------------------------------------------------------------------
+
+ModelFile sectioned(const std::string& model_type) {
+  return model_of(model_type, {{"rope_theta", 1e6},
+                               {"max_position_embeddings", 32768},
+                               {"rope_scaling", {{"type", "mrope"}, {"mrope_section", {16, 24, 24}}}}});
+}
+
+Json yarn_beside_sections() {
+  return {{"rope_type", "yarn"},
+          {"factor", 4.0},
+          {"original_max_position_embeddings", 32768},
+          {"mrope_section", {16, 24, 24}}};
+}
+
+// MRotaryEmbedding asks for room for four times the positions, and hands that length to YaRN (mrope.py 351).
+TEST(HfModels, VllmPlacesYarnOnQwen25VlByFourTimesItsLength) {
+  const Json rope{{"rope_theta", 1e6}, {"max_position_embeddings", 131072}, {"rope_scaling", yarn_beside_sections()}};
+  const Spectrum by_four = plain_spectrum(128, 1e6, 4 * 32768);
+  const Effective old = *effective("vllm", model_of("qwen2_5_vl", rope), 131072);
+  EXPECT_LE(table_difference(old.groups[0].inv_freq, inv_freq(by_four, table(by_four, 4, Yarn{}).pair_factors)), 1e-9);
+  EXPECT_TRUE(says(old.notes, "places yarn's ramp by 131072 tokens on this model, 4 times"));
+  for (const auto& [engine, type] : {std::pair{"vllm", "qwen3_vl_text"},
+                                     {"sglang", "qwen2_5_vl"},
+                                     {"transformers5", "qwen2_5_vl"},
+                                     {"transformers4", "qwen2_5_vl"}}) {
+    const Effective e = *effective(engine, model_of(type, rope), 131072);
+    const Spectrum once = plain_spectrum(128, 1e6, 32768);
+    EXPECT_LE(table_difference(e.groups[0].inv_freq, inv_freq(once, table(once, 4, Yarn{}).pair_factors)), 1e-9)
+        << engine;
+  }
+}
+
+TEST(HfModels, TheFileForVllmMakesUpForIt) {
+  const ModelFile model = sectioned("qwen2_5_vl");
+  const Result<Delivery> delivery = delivered("vllm", model, "yarn");
+  ASSERT_TRUE(delivery) << to_string(delivery.error());
+  EXPECT_LE(delivery->residual, 1e-9);
+  HfConfig config = *model.hf();
+  ASSERT_TRUE(config.apply(delivery->hf));
+  const Json rope = Json::parse(config.value("rope_scaling"));
+  EXPECT_EQ(rope["beta_fast"], 128);
+  EXPECT_EQ(rope["beta_slow"], 4);
+  EXPECT_EQ(rope["original_max_position_embeddings"], 32768);
+  EXPECT_EQ(rope["mrope_section"], (Json{16, 24, 24}));
+  // Qwen 3 VL needs nothing of it
+  HfConfig newer = *sectioned("qwen3_vl").hf();
+  ASSERT_TRUE(newer.apply(delivered("vllm", sectioned("qwen3_vl"), "yarn")->hf));
+  EXPECT_EQ(Json::parse(newer.value("rope_scaling"))["beta_fast"], 32);
+}
+
+TEST(HfModels, ServersTakeYarnOnlyBesideSections) {
+  const ModelFile model = sectioned("qwen2_5_vl");
+  for (const char* engine : {"vllm", "sglang"}) {
+    EXPECT_FALSE(service(model, engine).served) << engine;
+    const Result<Delivery> refused = delivered(engine, model);
+    ASSERT_FALSE(refused) << engine;
+    EXPECT_NE(refused.error().message.find("takes one position per token, and mrope_section brings three"),
+              std::string::npos)
+        << refused.error().message;
+    EXPECT_NE(refused.error().message.find("Nearest that it can: yarn, factor 4 from 32768"), std::string::npos)
+        << refused.error().message;
+  }
+  EXPECT_TRUE(service(model, "transformers5").served);
+  EXPECT_TRUE(service(model, "transformers4").served);
+  Json rope = yarn_beside_sections();
+  rope["mscale"] = rope["mscale_all_dim"] = 1;
+  EXPECT_FALSE(effective("sglang", model_of("qwen2_5_vl", {{"rope_scaling", rope}}))->loads);
+}
+
 // ---- Who is promised the table -------------------------------------------------------------------------------------
 
 TEST(HfModels, MlxIsPromisedNoTableWhereItsCodeReadsNone) {

@@ -37,6 +37,30 @@ TEST(LlamaCppEffective, PlainFileRotatesPlainly) {
   EXPECT_TRUE(e.notes.empty());
 }
 
+// 32 pairs; Qwen 3.5's sections cover all of them, Qwen 3 VL's, halved, leave one of them.
+TEST(LlamaCppEffective, SaysWhichPairsOfInterleavedSectionsStandStill) {
+  const auto notes = [](const std::string& architecture, std::vector<std::int32_t> sections) {
+    return llama_cpp_effective(rope(architecture, {{"rope.dimension_sections", GgufValue::i32_array(sections)}}), 8192)
+        .notes;
+  };
+  EXPECT_TRUE(notes("qwen35", {11, 11, 10, 0}).empty());
+  EXPECT_TRUE(notes("qwen2vl", {8, 12, 12, 0}).empty());
+  ASSERT_EQ(notes("qwen3vl", {12, 10, 10, 0}).size(), 1);
+  EXPECT_EQ(notes("qwen3vl", {12, 10, 10, 0})[0],
+            "of text llama.cpp does not turn pair 31: rope.dimension_sections gives it to no position");
+  EXPECT_TRUE(notes("qwen3vl", {-1, 0, 0, 0}).empty()) << "ggml stops on it";
+}
+
+// Vision models of Qwen: their keys say what those of qwen2 and qwen3 say.
+TEST(LlamaCppDeliver, YarnReachesModelsWithSections) {
+  for (const char* name : {"qwen2vl", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe"}) {
+    const std::vector<std::int32_t> sections = {11, 11, 10, 0};
+    const auto out = delivered(name, "yarn", false, {{"rope.dimension_sections", GgufValue::i32_array(sections)}});
+    ASSERT_TRUE(out) << name;
+    EXPECT_LE(out->residual, 1e-6) << name;
+  }
+}
+
 TEST(LlamaCppEffective, KnowsAllArchitecturesInOrder) {
   EXPECT_EQ(find_architecture("llama")->factors, Factors::freqs_or_lists);
   EXPECT_EQ(find_architecture("qwen2")->factors, Factors::refused);

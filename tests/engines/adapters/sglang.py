@@ -14,6 +14,7 @@ import sglang.srt.layers.rotary_embedding.base as base
 import sglang.srt.layers.rotary_embedding.factory as factory
 import torch
 from sglang.srt.utils.hf_transformers.common import get_context_length
+from sglang.srt.utils.hf_transformers_utils import get_config
 from transformers import AutoConfig
 
 base._is_cpu = True  # else it looks for a kernel of vLLM, to rotate with
@@ -25,6 +26,9 @@ ROPES = list(c.ROPES)
 LAYERS = {"llama": "llama.Llama", "phi3": "llama.Llama", "mistral": "llama.Llama", "qwen2": "qwen2.Qwen2", "qwen3": "qwen3.Qwen3"}
 LAYERS |= {"cohere": "commandr.Cohere", "cohere2": "commandr.Cohere", "cohere2_moe": "cohere2_moe.Cohere2Moe"}  # for test_sglang.py
 LAYERS |= {"glm4": "glm4.Glm4", "ernie4_5": "ernie4.Ernie4", "ernie4_5_moe": "ernie4.Ernie4"}
+LAYERS |= {"qwen2_5_vl": "qwen2.Qwen2", "qwen3_vl": "qwen3.Qwen3", "qwen3_5_text": "qwen3_5.Qwen3_5Attention"}  # for test_sections.py
+SECTIONED = list(c.SECTIONED)
+MORE_MODELS = c.sectioned_models(SECTIONED)
 
 
 def version():
@@ -44,9 +48,10 @@ def rotary_of(config):
     modules = [f"sglang.srt.models.{m}" for m in {module_name, "llama", "qwen2"}]
     cls = getattr(module, f"{family}DecoderLayer")
     known = inspect.signature(cls).parameters
-    more = {"layer_id": 0, "prefix": "model.layers.0"}
+    more = {"layer_id": 0, "prefix": "model.layers.0", "build_stages": False}
     with layers.without_layers("sglang", *modules):
-        return cls(config, **{k: v for k, v in more.items() if k in known}).self_attn.rotary_emb
+        layer = cls(config, **{k: v for k, v in more.items() if k in known})
+        return getattr(layer, "self_attn", layer).rotary_emb
 
 
 def gemma(config, positions):
@@ -87,3 +92,10 @@ def ask(folder, context):
     if config.model_type == "gemma3_text":
         return gemma(config, torch.tensor(positions))
     return {"all": c.table_from(*layers.unit_rotation(rotary_of(config), positions, c.PAIRS))}
+
+
+def ask_sections(folder, context):
+    """Of a model that sees pictures, the rotation of its text. Two of them hand their layers the config of the whole."""
+    config = get_config(str(folder), trust_remote_code=False)
+    rotary = rotary_of(config.text_config if config.model_type == "qwen3_5" else config)
+    return {"all": c.table_from(*layers.unit_rotation_of_text(rotary, [1, context - 1], c.PAIRS))}

@@ -13,7 +13,8 @@ TOLERANCE = 1e-6  # float32, read as an attribute
 CONTEXTS = [4096, c.CONTEXT]  # tokens of the text
 SHAPES = list(c.SHAPES)
 ROPES = list(c.ROPES)
-MORE_MODELS = c.fixture_models()  # compared in test_targets.py
+SECTIONED = [name for name in c.SECTIONED if NAME != "transformers4" or name != "qwen3_5"]
+MORE_MODELS = c.fixture_models() | c.sectioned_models(SECTIONED)  # compared in test_targets.py and test_sections.py
 
 
 def version():
@@ -38,3 +39,16 @@ def ask(folder, context):
     for module in modules.values():
         module(x, positions)  # the table may depend on the length
     return {name: (m.inv_freq.double().numpy(), float(m.attention_scaling)) for name, m in modules.items()}
+
+
+def ask_sections(folder, context):
+    """Of a model that sees pictures, the rotation of its text."""
+    config = transformers.AutoConfig.from_pretrained(folder)
+    model = transformers.AutoModelForImageTextToText.from_config(config)
+    rotary = next(m for name, m in model.named_modules() if name.endswith("rotary_emb") and "visual" not in name)
+    positions = torch.tensor([[[1, context - 1]]] * 3)
+    cosine, sine = (x.double().numpy() for x in rotary(torch.zeros(1, 1), positions))
+    while cosine.ndim > 2:
+        cosine, sine = cosine[0], sine[0]
+    pairs = cosine.shape[-1] // 2
+    return {"all": c.table_from(cosine[0, :pairs], sine[0, :pairs])}

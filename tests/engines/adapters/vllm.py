@@ -40,7 +40,13 @@ LAYERS = {
     "ernie4_5_moe": "ernie45_moe.Ernie4_5_MoeDecoderLayer",
     "glm4": "glm4.Glm4DecoderLayer",
     "gpt_oss": "gpt_oss.OAIAttention",
+    # For test_sections.py
+    "qwen2_5_vl_text": "qwen2.Qwen2DecoderLayer",
+    "qwen3_vl_text": "qwen3_vl.Qwen3VLDecoderLayer",
+    "qwen3_5_text": "qwen3_5.Qwen3_5DecoderLayer",
 }
+SECTIONED = list(c.SECTIONED)
+MORE_MODELS = c.sectioned_models(SECTIONED)
 
 
 def version():
@@ -60,19 +66,27 @@ def rotary_of(folder, context, dtype=torch.float32):
 
 def _rotary(hf, context, layer, dtype=torch.float32):
     module_name, class_name = LAYERS[hf.model_type].split(".")
-    modules = [f"vllm.model_executor.models.{m}" for m in {module_name, "llama", "qwen2"}]
+    base = {"qwen3_vl": "qwen3", "qwen3_5": "qwen3_next"}.get(module_name, "llama")
+    modules = [f"vllm.model_executor.models.{m}" for m in {module_name, base, "llama", "qwen2"}]
     config = VllmConfig(device_config=DeviceConfig(device="cpu"))
-    model = types.SimpleNamespace(max_model_len=context, hf_config=hf, dtype=dtype)
+    model = types.SimpleNamespace(
+        max_model_len=context, hf_config=hf, hf_text_config=hf, dtype=dtype, multimodal_config=None
+    )
     object.__setattr__(config, "model_config", model)
     rotary_embedding._ROPE_DICT.clear()  # the key of this cache has no max_model_len
-    cls = getattr(importlib.import_module(f"vllm.model_executor.models.{module_name}"), class_name)
+    with layers.StandIns("torchvision", "compressed_tensors"):
+        cls = getattr(importlib.import_module(f"vllm.model_executor.models.{module_name}"), class_name)
     prefix = f"model.layers.{layer}"
     torch.set_default_dtype(dtype)
     try:
-        with layers.without_layers("vllm", *modules):
+        with layers.StandIns("torchvision", "compressed_tensors"), layers.without_layers("vllm", *modules):
             with set_current_vllm_config(config):
                 if module_name in ("llama", "mistral", "glm4"):
                     return cls(config, prefix=prefix).self_attn.rotary_emb
+                if module_name == "qwen3_5":
+                    return cls(config, "full_attention", prefix=prefix).self_attn.rotary_emb
+                if module_name == "qwen3_vl":
+                    return cls(config=hf, cache_config=CacheConfig(), prefix=prefix).self_attn.rotary_emb
                 return cls(hf, cache_config=CacheConfig(), quant_config=None, prefix=prefix).self_attn.rotary_emb
     finally:
         torch.set_default_dtype(torch.float32)
@@ -86,3 +100,9 @@ def ask_config(hf, context):
 
 def ask(folder, context):
     return ask_config(get_config(folder, trust_remote_code=False), context)
+
+
+def ask_sections(folder, context):
+    """Of a model that sees pictures, the rotation of its text."""
+    rotary = _rotary(get_config(folder, trust_remote_code=False).get_text_config(), context, 0)
+    return {"all": c.table_from(*layers.unit_rotation_of_text(rotary, [1, context - 1], c.PAIRS))}
