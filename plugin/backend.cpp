@@ -57,7 +57,7 @@ ggml_status rotate(Backend& backend, const ggml_tensor& node) {
   }
   const Stand stand = order.stand();
   if (stand == Stand::failed) return GGML_STATUS_FAILED;
-  const Result<const RotaryTable*> table = backend.tables.table_for(node, place, stand == Stand::plan);
+  const Result<const NodeTable*> table = backend.tables.table_for(node, place, stand == Stand::plan);
   if (!table) {
     order.fail(table.error());
     return GGML_STATUS_FAILED;
@@ -123,6 +123,8 @@ bool supports_op(ggml_backend_dev_t device, const ggml_tensor* node) try {
   Order& order = order_of(device);
   if (order.stand() == Stand::aside) return false;
   if (order.stand() == Stand::failed) return true;  // to fail it
+  if (nodes::rope_mode(*node) == GGML_ROPE_TYPE_VISION)
+    return false;  // a tower of its own, whatever its layers are called
   const char* reason = obstacle(*node);
   const NodePlace place = place_of(*node);
   if (place.layer < 0) return reason == nullptr;  // also what llama.cpp asks about while it loads weights

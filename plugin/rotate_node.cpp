@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "plugin/rotate_node.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <span>
 
 #include "mrrope/spec.h"
 #include "nodes/rotation.h"
@@ -28,8 +28,7 @@ bool strides_fit(const ggml_tensor& tensor) {
 HeadShape shape_of(const ggml_tensor& tensor, const ggml_tensor& node) {
   const std::size_t size = ggml_type_size(tensor.type);
   return {.type = tensor.type == GGML_TYPE_F32 ? ElementType::f32 : ElementType::f16,
-          .layout = node.op_params[nodes::kRopeMode] == GGML_ROPE_TYPE_NEOX ? PairLayout::half_split
-                                                                            : PairLayout::interleaved,
+          .layout = nodes::turns_halves(node) ? PairLayout::half_split : PairLayout::interleaved,
           .heads = static_cast<std::size_t>(node.ne[1]),
           .head_dim = static_cast<std::size_t>(node.ne[0] - node.op_params[nodes::kRopeOffset]),
           .head_stride = tensor.nb[1] / size,
@@ -47,7 +46,62 @@ void copy_front(const ggml_tensor& node, const std::byte* from, std::byte* to, s
   }
 }
 
+// The sections are as ggml wants them.
+bool sections_fit(const ggml_tensor& node) {
+  const std::int32_t* sections = node.op_params + nodes::kRopeSections;
+  std::int64_t sum = 0;
+  for (int s = 0; s < nodes::kSections; ++s) {
+    if (sections[s] < 0) return false;
+    sum += sections[s];
+  }
+  return sum > 0 && sum <= node.ne[0];
+}
+
+// One sequence of a node, from one place to another.
+struct Vectors {
+  const std::byte* read;
+  HeadShape from;
+  std::byte* write;
+  HeadShape to;
+};
+
+// `positions`: as in the node, time, height, width and extra one behind the other.
+void rotate_sections(const NodeTable& table, std::span<const std::int32_t> positions, const Vectors& v,
+                     TokenRange tokens) {
+  const std::size_t count = positions.size() / nodes::kSections;
+  const auto of_section = [&](std::size_t s) { return positions.subspan(s * count, count); };
+  const auto is_text = [&](std::size_t t) {
+    const std::int32_t time = positions[t];
+    return positions[count + t] == time && positions[2 * count + t] == time && positions[3 * count + t] == 0;
+  };
+  for (std::size_t first = tokens.first, last = first; first < tokens.last; first = last) {
+    const bool text = is_text(first);
+    while (last < tokens.last && is_text(last) == text) ++last;
+    const TokenRange run{.first = first, .last = last};
+    apply_rotary(text ? table.whole : table.sections[0], of_section(0), v.read, v.from, v.write, v.to, run);
+    for (std::size_t s = 1; !text && s < table.sections.size(); ++s) {
+      apply_rotary(table.sections[s], of_section(s), v.write, v.to, run);
+    }
+  }
+}
+
 }  // namespace
+
+NodeTable node_table(const ggml_tensor& node, std::span<const double> inv_freq, double attention_scale) {
+  if (!nodes::has_sections(node)) return {RotaryTable(inv_freq, attention_scale)};
+  const auto only = [&](auto wanted, double scale) {
+    std::vector<double> speeds(inv_freq.begin(), inv_freq.end());
+    for (std::size_t i = 0; i < speeds.size(); ++i) {
+      if (!wanted(nodes::section_of(node, static_cast<int>(i)))) speeds[i] = 0;
+    }
+    return RotaryTable(speeds, scale);
+  };
+  NodeTable out{only([](int section) { return section != nodes::kSections - 1; }, attention_scale)};
+  for (int s = 0; s < nodes::kSections; ++s) {
+    out.sections.push_back(only([s](int section) { return section == s; }, s == 0 ? attention_scale : 1));
+  }
+  return out;
+}
 
 const char* obstacle(const ggml_tensor& node) {
   if (node.op != GGML_OP_ROPE) return "it turns vectors back";
@@ -55,15 +109,19 @@ const char* obstacle(const ggml_tensor& node) {
   const ggml_tensor* positions = node.src[1];
   const ggml_tensor* factors = node.src[2];
   const std::int32_t mode = node.op_params[nodes::kRopeMode];
-  if (mode != GGML_ROPE_TYPE_NORMAL && mode != GGML_ROPE_TYPE_NEOX) {
-    return "it has several positions per token (M-RoPE, vision)";
+  const bool sectioned = mode == GGML_ROPE_TYPE_MROPE || mode == GGML_ROPE_TYPE_IMROPE;
+  if (!sectioned && mode != GGML_ROPE_TYPE_NORMAL && mode != GGML_ROPE_TYPE_NEOX) {
+    return "it is that of a vision tower, or of a kind that is not known";
   }
+  if (sectioned && !sections_fit(node)) return "its sections (M-RoPE) do not fit its heads";
   if ((node.type != GGML_TYPE_F32 && node.type != GGML_TYPE_F16) || source->type != node.type) {
     return "its vectors are neither f32 nor f16";
   }
   if (!strides_fit(node) || !strides_fit(*source)) return "its coordinates do not lie side by side";
-  if (positions->type != GGML_TYPE_I32 || positions->nb[0] != sizeof(std::int32_t) || positions->ne[0] < node.ne[2]) {
-    return "its positions are no list of 32-bit integers, one per token";
+  const std::int64_t per_token = sectioned ? nodes::kSections : 1;
+  if (positions->type != GGML_TYPE_I32 || positions->nb[0] != sizeof(std::int32_t) ||
+      positions->ne[0] < per_token * node.ne[2]) {
+    return "its positions are no list of 32-bit integers, one per token (M-RoPE: four)";
   }
   const std::int32_t dims = node.op_params[nodes::kRopeDims];
   const std::int32_t offset = node.op_params[nodes::kRopeOffset];
@@ -82,10 +140,11 @@ const char* obstacle(const ggml_tensor& node) {
   return nullptr;
 }
 
-void rotate_node(const ggml_tensor& node, const RotaryTable& table, int n_threads) {
+void rotate_node(const ggml_tensor& node, const NodeTable& table, int n_threads) {
   const ggml_tensor& source = *node.src[0];
   const auto tokens = static_cast<std::size_t>(node.ne[2]);
-  const std::span positions(static_cast<const std::int32_t*>(node.src[1]->data), tokens);
+  const std::size_t per_token = std::max<std::size_t>(1, table.sections.size());
+  const std::span positions(static_cast<const std::int32_t*>(node.src[1]->data), per_token * tokens);
   const HeadShape from = shape_of(source, node);
   const HeadShape to = shape_of(node, node);
   const std::size_t front = static_cast<std::size_t>(node.op_params[nodes::kRopeOffset]) * node.nb[0];
@@ -95,7 +154,9 @@ void rotate_node(const ggml_tensor& node, const RotaryTable& table, int n_thread
       const auto* read = static_cast<const std::byte*>(source.data) + static_cast<std::size_t>(sequence) * source.nb[3];
       auto* write = static_cast<std::byte*>(node.data) + static_cast<std::size_t>(sequence) * node.nb[3];
       if (front > 0 && read != write) copy_front(node, read, write, front, range);
-      apply_rotary(table, positions, read + front, from, write + front, to, range);
+      const Vectors vectors{read + front, from, write + front, to};
+      if (per_token > 1) rotate_sections(table, positions, vectors, range);
+      else apply_rotary(table.whole, positions, vectors.read, from, vectors.write, to, range);
     }
   });
 }

@@ -73,7 +73,7 @@ void Rotations::store(const ggml_tensor& node) {
   if (found == kept_.end()) {
     RotatedNode fresh{.rotation = nodes::read_node(node, layer),
                       .query = query,
-                      .halves = (nodes::rope_mode(node) & GGML_ROPE_TYPE_NEOX) != 0,
+                      .halves = nodes::turns_halves(node),
                       .head_dim = static_cast<int>(node.ne[0]),
                       .heads = static_cast<int>(node.ne[1]),
                       .values = {}};

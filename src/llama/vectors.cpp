@@ -28,6 +28,7 @@ std::vector<std::complex<float>> turned_back(const RotatedNode& node) {
     for (std::size_t i = 0; i < pairs; ++i) {
       turn[i] = std::polar(1 / table.attention_scale, -static_cast<double>(t) * table.inv_freq[i]);
     }
+    for (const int i : node.rotation.still) turn[static_cast<std::size_t>(i)] = 1 / table.attention_scale;
     for (std::size_t h = 0; h < heads; ++h) {
       const float* x = node.values.data() + (t * heads + h) * head_dim;
       for (std::size_t i = 0; i < pairs; ++i) {

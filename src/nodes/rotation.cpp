@@ -6,11 +6,35 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <numeric>
 
 namespace mrrope::nodes {
 
 int rope_mode(const ggml_tensor& node) { return node.op_params[kRopeMode]; }
+
+bool turns_halves(const ggml_tensor& node) { return rope_mode(node) != GGML_ROPE_TYPE_NORMAL; }
+
+bool has_sections(const ggml_tensor& node) { return (rope_mode(node) & GGML_ROPE_TYPE_MROPE) != 0; }
+
+// ggml-cpu/ops.cpp, ggml_mrope_cache_init. Interleaved (IMROPE), a section that is shorter than its share of the pairs
+// leaves the rest of them to the extra position.
+int section_of(const ggml_tensor& node, int pair) {
+  std::array<std::int64_t, kSections> sections{};
+  std::copy_n(node.op_params + kRopeSections, kSections, sections.begin());
+  const std::int64_t period = std::accumulate(sections.begin(), sections.end(), std::int64_t{0});
+  if (period <= 0) return 0;  // ggml ends the program when it gets there
+  const auto sector = static_cast<std::size_t>(pair % period);
+  constexpr std::size_t extra = kSections - 1;
+  if (rope_mode(node) == GGML_ROPE_TYPE_IMROPE) {
+    return static_cast<int>(static_cast<std::int64_t>(sector) < 3 * sections[sector % 3] ? sector % 3 : extra);
+  }
+  std::size_t section = 0;
+  std::int64_t end = sections[0];
+  while (section < extra && static_cast<std::int64_t>(sector) >= end) end += sections[++section];
+  return static_cast<int>(section);
+}
 
 float float_param(const ggml_tensor& node, RopeParam index) {
   float value = 0;
@@ -36,6 +60,11 @@ NodeRotation read_node(const ggml_tensor& node, int layer) {
   if (const ggml_tensor* factors = node.src[2]; factors != nullptr) {
     out.factors.resize(static_cast<std::size_t>(out.dims / 2));
     ggml_backend_tensor_get(factors, out.factors.data(), 0, out.factors.size() * sizeof(float));
+  }
+  if (has_sections(node)) {
+    for (int i = 0; i < out.dims / 2; ++i) {
+      if (section_of(node, i) == kSections - 1) out.still.push_back(i);
+    }
   }
   return out;
 }

@@ -23,11 +23,20 @@ enum RopeParam : int {
   kRopeMagnitude = 8,
   kRopeBetaFast = 9,
   kRopeBetaSlow = 10,
-  kRopeOffset = 15,  // of the first dimension that rotates
+  kRopeSections = 11,  // four of them: pairs that turn by time, height, width and the extra position
+  kRopeOffset = 15,    // of the first dimension that rotates
 };
 static_assert(GGML_MAX_OP_PARAMS == 64, "another ggml: look at ggml_rope_impl again");
 
 int rope_mode(const ggml_tensor& node);
+// Coordinate i turns with i + dims/2; else with its neighbour. M-RoPE turns halves, too.
+bool turns_halves(const ggml_tensor& node);
+// Several positions per token (M-RoPE): all those of time, then of height, of width, and the extra ones. Of text the
+// first three are the same, and llama.cpp makes the fourth 0.
+bool has_sections(const ggml_tensor& node);
+inline constexpr int kSections = GGML_MROPE_SECTIONS;
+// Which of them a pair turns by. Domain: has_sections().
+int section_of(const ggml_tensor& node, int pair);
 float float_param(const ggml_tensor& node, RopeParam index);
 void set_float_param(ggml_tensor& node, RopeParam index, float value);
 
@@ -37,6 +46,7 @@ struct NodeRotation {
   int context = 0;
   float base = 0, scale = 1, extrapolation = 0, magnitude = 1, beta_fast = 0, beta_slow = 0;
   std::vector<float> factors;  // empty: none; else at least dims/2
+  std::vector<int> still;      // pairs that turn by M-RoPE's extra position: not at all, of text
 
   bool operator==(const NodeRotation&) const = default;
 };

@@ -25,10 +25,11 @@ float largest_difference(const std::vector<std::complex<float>>& a, const std::v
   return largest / size;
 }
 
-// Both ways of pairing coordinates: neighbours (llama) and halves (qwen2, gemma3).
+// Both ways of pairing coordinates: neighbours (llama) and halves (qwen2; also with M-RoPE's sections, of which those
+// of the tiny qwen3vl leave three pairs standing).
 TEST(Vectors, OfTheFirstLayerDoNotDependOnTheRotation) {
   MRROPE_NEED_TINY_MODELS();
-  for (const char* name : {"llama", "qwen2", "qwen3"}) {
+  for (const char* name : {"llama", "qwen2", "qwen3", "qwen2vl", "qwen3vl"}) {
     SCOPED_TRACE(name);
     const LlamaModel model = load(tiny(name));
     LlamaContext context = context_of(model, one_thread(512, "off"));

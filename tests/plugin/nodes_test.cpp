@@ -2,6 +2,7 @@
 //
 // Without a plan: every node that is taken comes to what ggml computes where ggml is right, and to the exact rotation
 // where it is not.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/plugin/support.h"
@@ -19,10 +20,19 @@ std::vector<float> some_factors(std::size_t pairs) {
 std::vector<RopeCase> forms() {
   std::vector<RopeCase> cases;
   for (const ggml_type type : {GGML_TYPE_F32, GGML_TYPE_F16}) {
-    for (const int mode : {GGML_ROPE_TYPE_NORMAL, GGML_ROPE_TYPE_NEOX}) {
+    for (const int mode : {GGML_ROPE_TYPE_NORMAL, GGML_ROPE_TYPE_NEOX, GGML_ROPE_TYPE_MROPE, GGML_ROPE_TYPE_IMROPE}) {
       RopeCase plain;
       plain.type = type;
       plain.mode = mode;
+      if ((mode & GGML_ROPE_TYPE_MROPE) != 0) {
+        plain.sections = {8, 12, 12, 0};  // interleaved, three pairs are left to the extra position
+        plain.positions = of_text(plain.positions);
+        RopeCase picture = plain;  // text, three tokens of a picture, text
+        picture.positions = {0, 7, 7, 7, 9, 0, 7, 7, 8, 9, 0, 7, 8, 7, 9, 0, 0, 2, 0, 0};
+        cases.push_back(picture);
+        picture.sections = {4, 3, 2, 1};  // periodic, with an extra section of its own
+        cases.push_back(picture);
+      }
       cases.push_back(plain);
       RopeCase in_place = plain;
       in_place.in_place = true;
@@ -132,7 +142,38 @@ TEST(PluginNodes, TouchNothingOutsideTheirHeads) {
   }
 }
 
-// Vision models have four positions per token; training turns back; nobody rotates bf16 but a shifted cache.
+// As exact as other rotations, each pair by the position of its section.
+TEST(PluginNodes, OfPicturesAreExactAtEveryPosition) {
+  LoadedPlugin plugin;
+  RopeCase c;
+  c.mode = GGML_ROPE_TYPE_MROPE;
+  c.sections = {8, 12, 12, 0};
+  c.attn_factor = 1.25F;
+  c.positions = {131'071, 5, 5, 5, 1 << 20, 131'071, 5, 9'000, 1 << 20, 3, 131'071, 77, 5, 123'456, 4, 0, 0, 0, 0, 0};
+  RopeGraph graph(c);
+  ASSERT_EQ(graph.run(plugin.backend()), GGML_STATUS_SUCCESS);
+  const std::vector<float> found = graph.after();
+  for (std::size_t row = 0; row < 15; ++row) {
+    for (std::size_t i = 0; i < 32; ++i) {
+      const std::size_t section = i < 8 ? 0 : i < 20 ? 1 : 2;
+      const long double angle = c.positions[section * 5 + row / 3] *
+                                static_cast<long double>(std::pow(10000.0, -static_cast<double>(i) / 32));
+      const std::size_t x = row * 64 + i;
+      // Twice 4e-7 of a pair (mrrope/rotary.h: four turns, of which three are by nothing), times its length and scale
+      EXPECT_NEAR(
+          found[x],
+          1.25 * static_cast<double>(graph.before()[x] * std::cos(angle) - graph.before()[x + 32] * std::sin(angle)),
+          1.5e-6);
+      EXPECT_NEAR(
+          found[x + 32],
+          1.25 * static_cast<double>(graph.before()[x + 32] * std::cos(angle) + graph.before()[x] * std::sin(angle)),
+          1.5e-6);
+    }
+  }
+}
+
+// Towers that look at pictures rotate by a rule of their own; training turns back; nobody rotates bf16 but a shifted
+// cache.
 TEST(PluginNodes, OthersAreLeftToGgml) {
   LoadedPlugin plugin;
   const auto taken = [&](const RopeCase& c, auto change) {
@@ -142,9 +183,16 @@ TEST(PluginNodes, OthersAreLeftToGgml) {
   };
   const auto as_it_is = [](ggml_tensor&) {};
   EXPECT_TRUE(taken({}, as_it_is));
-  for (const int mode : {GGML_ROPE_TYPE_MROPE, GGML_ROPE_TYPE_VISION, GGML_ROPE_TYPE_IMROPE}) {
-    EXPECT_FALSE(taken({}, [&](ggml_tensor& node) { node.op_params[2] = mode; })) << mode;
-  }
+  EXPECT_FALSE(taken({}, [](ggml_tensor& node) { node.op_params[2] = GGML_ROPE_TYPE_VISION; }));
+  RopeCase sectioned;
+  sectioned.mode = GGML_ROPE_TYPE_IMROPE;
+  sectioned.sections = {8, 12, 12, 0};
+  sectioned.positions = of_text(sectioned.positions);
+  EXPECT_TRUE(taken(sectioned, as_it_is));
+  EXPECT_FALSE(taken(sectioned, [](ggml_tensor& node) { std::fill_n(node.op_params + 11, 4, 0); }));
+  EXPECT_FALSE(taken(sectioned, [](ggml_tensor& node) { node.op_params[11] = -1; }));
+  EXPECT_FALSE(taken(sectioned, [](ggml_tensor& node) { node.op_params[11] = 1 << 30; }));
+  EXPECT_FALSE(taken(sectioned, [](ggml_tensor& node) { node.src[1]->ne[0] = 5; })) << "one position per token";
   EXPECT_FALSE(taken({}, [](ggml_tensor& node) { node.op = GGML_OP_ROPE_BACK; }));
   EXPECT_FALSE(taken({.type = GGML_TYPE_BF16}, as_it_is));
   EXPECT_FALSE(taken({}, [](ggml_tensor& node) { node.op = GGML_OP_SCALE; }));

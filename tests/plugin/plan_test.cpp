@@ -158,15 +158,39 @@ TEST(PluginPlan, ForAModelScaledByKeysNeedsNoFactors) {
   EXPECT_EQ(rotated(plugin, far_layer()), expected(far_layer(), rotary_table(plan, 0)));
 }
 
+// Qwen 2.5 VL and Qwen 3.5: of text, all sections stand at the same position.
+TEST(PluginPlan, TurnsTextOfModelsWithSectionsLikeAnyOther) {
+  const TemporaryFile file(to_json(a_plan()));
+  LoadedPlugin plugin(file.path());
+  for (const auto& [mode, sections] : {std::pair{GGML_ROPE_TYPE_MROPE, std::array{8, 12, 12, 0}},
+                                       std::pair{GGML_ROPE_TYPE_IMROPE, std::array{11, 11, 10, 0}}}) {
+    RopeCase c = far_layer();
+    const std::vector<float> wanted = expected(c, rotary_table(a_plan(), 0));
+    c.mode = mode;
+    c.sections = sections;
+    c.positions = of_text(c.positions);
+    EXPECT_EQ(rotated(plugin, c), wanted) << mode;
+  }
+}
+
+TEST(PluginPlan, LeavesTheTowerThatLooksAtPicturesAlone) {
+  const TemporaryFile file(to_json(a_plan()));
+  LoadedPlugin plugin(file.path());
+  const RopeGraph graph(far_layer());
+  graph.node()->op_params[2] = GGML_ROPE_TYPE_VISION;
+  EXPECT_FALSE(ggml_backend_dev_supports_op(plugin.device(), graph.node()));
+  EXPECT_EQ(rotated(plugin, far_layer()), expected(far_layer(), rotary_table(a_plan(), 0))) << "the plan stands";
+}
+
 TEST(PluginPlan, OfAFormThatIsNotSupportedFailsTheGraph) {
   const TemporaryFile file(to_json(a_plan()));
   LoadedPlugin plugin(file.path());
   RopeGraph graph(far_layer());
-  graph.node()->op_params[2] = GGML_ROPE_TYPE_MROPE;
+  graph.node()->op = GGML_OP_ROPE_BACK;
   ASSERT_NE(plugin.backend(), nullptr);
   EXPECT_TRUE(ggml_backend_dev_supports_op(plugin.device(), graph.node()));
   EXPECT_EQ(graph.run(plugin.backend()), GGML_STATUS_FAILED);
-  EXPECT_NE(plugin.messages().find("layer 3: cannot take this rotation, because it has several positions per token"),
+  EXPECT_NE(plugin.messages().find("layer 3: cannot take this rotation, because it turns vectors back"),
             std::string::npos);
 }
 

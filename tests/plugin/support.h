@@ -83,7 +83,7 @@ class LoadedPlugin {
   std::optional<std::string> messages_;
 };
 
-// Arguments of ggml_rope_ext, with the names of that function, and where the vectors lie.
+// Arguments of ggml_rope_ext or ggml_rope_multi, with the names of those functions, and where the vectors lie.
 struct RopeCase {
   ggml_type type = GGML_TYPE_F32;
   int mode = GGML_ROPE_TYPE_NEOX;
@@ -96,8 +96,17 @@ struct RopeCase {
   int n_ctx_orig = 4096;
   std::vector<float> factors = {};
   std::vector<std::int32_t> positions = {0, 1, 7, 40, 3};
+  std::array<int, 4> sections = {};  // of M-RoPE, which has four positions per token: time, height, width, extra
   std::string name = "Qcur-0";
 };
+
+// Positions for M-RoPE as llama.cpp gives them to text: three times the same, and 0.
+inline std::vector<std::int32_t> of_text(const std::vector<std::int32_t>& positions) {
+  std::vector<std::int32_t> out;
+  for (int section = 0; section < 3; ++section) out.insert(out.end(), positions.begin(), positions.end());
+  out.resize(4 * positions.size(), 0);
+  return out;
+}
 
 // A graph of one rotation in memory of its own.
 class RopeGraph {
@@ -114,9 +123,16 @@ class RopeGraph {
     if (!c.factors.empty()) {
       factors = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, static_cast<std::int64_t>(c.factors.size()));
     }
-    const auto rope = c.in_place ? ggml_rope_ext_inplace : ggml_rope_ext;
-    node_ = rope(ctx, some, positions_, factors, c.n_dims, c.mode, c.n_ctx_orig, c.freq_base, c.freq_scale,
-                 c.ext_factor, c.attn_factor, 32, 1);
+    if ((c.mode & GGML_ROPE_TYPE_MROPE) != 0) {
+      std::array<int, 4> sections = c.sections;
+      const auto rope = c.in_place ? ggml_rope_multi_inplace : ggml_rope_multi;
+      node_ = rope(ctx, some, positions_, factors, c.n_dims, sections.data(), c.mode, c.n_ctx_orig, c.freq_base,
+                   c.freq_scale, c.ext_factor, c.attn_factor, 32, 1);
+    } else {
+      const auto rope = c.in_place ? ggml_rope_ext_inplace : ggml_rope_ext;
+      node_ = rope(ctx, some, positions_, factors, c.n_dims, c.mode, c.n_ctx_orig, c.freq_base, c.freq_scale,
+                   c.ext_factor, c.attn_factor, 32, 1);
+    }
     if (c.offset != 0) ggml_rope_set_offset(node_, c.offset);
     ggml_set_name(node_, c.name.c_str());
     graph_ = ggml_new_graph(ctx);

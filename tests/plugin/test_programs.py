@@ -122,7 +122,7 @@ def distance(a, b):
 # ---- the plan is applied ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["qwen2", "qwen3", "gemma3", "llama-rope-freqs", "phi3-longrope", "deepseek2"])
+@pytest.mark.parametrize("name", ["qwen2", "qwen3", "gemma3", "llama-rope-freqs", "phi3-longrope", "deepseek2", "qwen2vl", "qwen3vl", "qwen35"])
 def test_a_plan_computes_what_it_computes_through_the_callback(name, exact, logits, tmp_path):
     model = exact(harness.tiny_models()[name])
     plan = plan_file(tmp_path, model)
@@ -133,7 +133,7 @@ def test_a_plan_computes_what_it_computes_through_the_callback(name, exact, logi
 
 
 def test_without_a_plan_a_model_is_itself(exact, logits):
-    for name in ("qwen2", "gemma3", "llama-rope-freqs", "phi3-longrope"):
+    for name in ("qwen2", "gemma3", "llama-rope-freqs", "phi3-longrope", "qwen2vl", "qwen3vl"):
         model = exact(harness.tiny_models()[name])
         assert distance(logits(model, plugin=True), logits(model)) < 1e-5
     model = exact(harness.tiny_models()["llama"])
@@ -332,13 +332,6 @@ def test_a_plan_for_the_same_model_without_its_factors_is_refused(tmp_path, logi
         assert process.wait(60) != 0
     with server(model, with_plugin(plan_file(tmp_path, model))) as (_, url):
         assert "content" in complete(url, "It was")
-
-
-def test_vision_models_are_left_alone_without_a_plan_and_refused_with_one(tmp_path, logits):
-    model = harness.tiny_models()["qwen2vl"]
-    assert harness.same_bits(logits(model, plugin=True), logits(model))
-    with pytest.raises(harness.Refused, match="several positions per token"):
-        logits(model, plan_file(tmp_path, model))
 
 
 def test_another_ggml_is_refused(tmp_path):
