@@ -192,9 +192,13 @@ def _verify(plan: _core.Plan, name: str, module: Any, kind: str, group: _core.Pl
 
     device = getattr(module, f"{kind}_inv_freq" if kind else "inv_freq").device
     hidden = torch.zeros(1, 1, dtype=torch.float32, device=device)  # cos and sin come in its dtype
-    arguments = (hidden, torch.tensor([[1, plan.context - 1]], device=device))
+    positions = torch.tensor([[1, plan.context - 1]], device=device)
+    kinds = [kind] if kind else []
     try:
-        cos, sin = module(*arguments, *([kind] if kind else []))
+        try:
+            cos, sin = module(hidden, positions, *kinds)
+        except (IndexError, RuntimeError, ValueError):  # M-RoPE in transformers 4: of time, height and width
+            cos, sin = module(hidden, positions.expand(3, 1, 2), *kinds)
         error = min(_angle_error(group, cos, sin, layout) for layout in ("half-split", "interleaved"))
     except Exception as problem:  # pylint: disable=broad-except  # anything: the module is not one that we know
         message = f"{name} ({type(module).__name__}) could not be asked for its angles: {problem}"

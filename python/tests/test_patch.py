@@ -129,6 +129,47 @@ def test_there_are_18_combinations_for_each_version():
     assert len(FAMILIES) * len(TYPES) == 18
 
 
+# Models that see pictures: three positions per token, which are the same for text.
+VISION = {"depth": 1, "hidden_size": 32, "intermediate_size": 32, "num_heads": 2, "out_hidden_size": 128}
+SECTIONED = {
+    "qwen2_5_vl": ({}, {"window_size": 112, "fullatt_block_indexes": [0]}, {"mrope_section": [8, 12, 12]}),
+    "qwen3_vl": ({}, {"deepstack_visual_indexes": [0], "num_position_embeddings": 16},
+                 {"mrope_section": [12, 10, 10], "mrope_interleaved": True}),
+    "qwen3_5": ({"head_dim": 256, "linear_num_key_heads": 1, "linear_num_value_heads": 1, "linear_key_head_dim": 16,
+                 "linear_value_head_dim": 16, "layer_types": ["linear_attention", "full_attention"]},
+                {"num_position_embeddings": 16},
+                {"mrope_section": [11, 11, 10], "mrope_interleaved": True, "partial_rotary_factor": 0.25}),
+}
+
+
+@pytest.mark.parametrize("family", [name for name in SECTIONED if MAJOR >= 5 or name != "qwen3_5"])
+def test_text_of_a_model_that_sees_pictures_turns_by_the_plan(family, tmp_path):
+    text, vision, sections = SECTIONED[family]
+    text = {**TINY, "max_position_embeddings": TRAINED, **text}
+    rope = {"rope_type": "default", **sections}
+    text |= {"rope_parameters": {**rope, "rope_theta": 1e4}} if MAJOR >= 5 else {"rope_theta": 1e4, "rope_scaling": rope}
+    config = AutoConfig.for_model(family, text_config=text, vision_config={**VISION, **vision})
+
+    def built(config):
+        torch.manual_seed(1)
+        return transformers.AutoModelForImageTextToText.from_config(config).eval()
+
+    model = built(config)
+    config.save_pretrained(tmp_path)
+    unpatched = logits(model, 3 * TRAINED)
+    plan = mrrope.plan(config, 4 * TRAINED, "mrrope-pro")
+    mrrope.extend(tmp_path, plan=plan)
+    reference = built(AutoConfig.from_pretrained(tmp_path))
+    reference.load_state_dict(model.state_dict())
+
+    with mrrope.patch(model, plan) as done:
+        assert done.modules and all("language_model" in name for name in done.modules), "not those of the pictures"
+        for length in (3 * TRAINED, 30):
+            assert (logits(model, length) - logits(reference, length)).abs().max() <= 1e-5, length
+        assert (unpatched - logits(model, 3 * TRAINED)).abs().max() > 1e-4
+    assert torch.equal(logits(model, 3 * TRAINED), unpatched)
+
+
 # ---- Use -----------------------------------------------------------------------------------------------------------
 
 
