@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/extend.h"
 #include "cli/input.h"
+#include "cli/memory.h"
 #include "cli/next.h"
 #include "cli/terminal.h"
 
@@ -154,6 +155,7 @@ int run_extend(const Options& options) {
                         .plan = std::nullopt,
                         .words = {},
                         .choice = {},
+                        .cache_bytes = 0,
                         .gguf = file->gguf() != nullptr,
                         .dry_run = options.extend.dry_run,
                         .second_folder = !options.extend.output.empty()};
@@ -173,6 +175,7 @@ int run_extend(const Options& options) {
     outcome.choice = explain_choice(*file, *choice);
     outcome.words = choice->words;
     outcome.plan = std::move(choice->plan);
+    outcome.cache_bytes = cache_bytes(*file, outcome.plan->context_target);
   }
   ExtendOptions how = options.extend;
   how.any_factor = how.overwrite;  // one flag for "I know"

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/known.h"
+#include "cli/memory.h"
 #include "cli/next.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -279,6 +280,10 @@ int run_plan(const Options& options) {
   } else {
     print_head(*plan, method.has_value());
     if (model->extended) print_fact("note", "mrrope extended this model before; the plan starts from what was trained");
+    if (model->file) {
+      const double bytes = cache_bytes(*model->file, plan->context_target);
+      if (bytes > 0) print_fact("memory", cache_sentence(bytes, plan->context_target));
+    }
     print_explanation(*plan);
     // Only llama.cpp's files can be measured from here
     const GgufModel* gguf = model->file ? model->file->gguf() : nullptr;

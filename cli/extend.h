@@ -12,6 +12,7 @@ struct ExtendOutcome {
   std::optional<Plan> plan;  // nothing for --undo
   std::string words;         // the same for people
   std::string choice;        // why it is this plan, where that needs saying
+  double cache_bytes = 0;    // of the whole length in f16; 0: the file does not say
   bool gguf = true;
   bool dry_run = false;
   bool second_folder = false;  // Hugging Face: -o

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/extend.h"
+#include "cli/memory.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 
@@ -100,6 +101,7 @@ void print_json(const ExtendOutcome& outcome) {
             {"residual", done.residual},
             {"scale_residual", done.scale_residual},
             {"verified_difference", done.difference ? Json(*done.difference) : Json()},
+            {"kv_cache_bytes_f16", outcome.cache_bytes > 0 ? Json(outcome.cache_bytes) : Json()},
             {"notes", notes_of(outcome)},
             {"commands", done.commands}};
   for (const FieldChange& change : done.changes) {
@@ -149,6 +151,8 @@ void print_extension(const ExtendOutcome& outcome, bool json) {
     print("verified  read back; largest difference of an angular speed to the plan {:.1g}\n", *done.difference);
   }
   for (const std::string& note : notes_of(outcome)) print("note      {}\n", wrap(note, 70, 10));
+  if (outcome.cache_bytes > 0)
+    print("memory    {}\n", cache_sentence(outcome.cache_bytes, outcome.plan->context_target));
   for (const std::string& command : done.commands) print("run       {}\n", command);
 }
 

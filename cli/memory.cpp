@@ -17,9 +17,17 @@ std::string size_text(double bytes) {
 }
 
 std::string cache_text(const ModelFile& model, std::int64_t tokens) {
-  const KvCache cache = kv_cache(model, tokens);
-  const double bytes = cache.bytes + cache.recurrent_bytes;
+  const double bytes = cache_bytes(model, tokens);
   return bytes > 0 ? size_text(bytes) : "";
+}
+
+double cache_bytes(const ModelFile& model, std::int64_t tokens) {
+  const KvCache cache = kv_cache(model, tokens);
+  return cache.bytes + cache.recurrent_bytes;
+}
+
+std::string cache_sentence(double bytes, std::int64_t tokens) {
+  return fmt::format("{} for keys and values of {} tokens (f16)", size_text(bytes), tokens);
 }
 
 std::vector<std::string> cache_remarks(const ModelFile& model, std::int64_t tokens) {

@@ -18,6 +18,11 @@ std::string size_text(double bytes);
 // kept.
 std::string cache_text(const ModelFile& model, std::int64_t tokens);
 
+// All of the cache, in bytes; 0 as above.
+double cache_bytes(const ModelFile& model, std::int64_t tokens);
+// "111 MiB for keys and values of 32768 tokens (f16)".
+std::string cache_sentence(double bytes, std::int64_t tokens);
+
 // What makes it less than `tokens` in every layer, one sentence each: "15 of 18 layers keep at most 1024 tokens".
 std::vector<std::string> cache_remarks(const ModelFile& model, std::int64_t tokens);
 
