@@ -40,9 +40,6 @@ std::string count_text(double count) {
   return fmt::format("{:.0f}", count);
 }
 
-// A whole number without a point; beyond any memory it does not matter.
-Json count_json(double count) { return count < 1e15 ? Json(static_cast<std::int64_t>(count)) : Json(count); }
-
 std::string bullet() { return terminal().unicode ? " · " : ", "; }
 
 void fact(std::string_view label, const std::string& text) {
@@ -174,8 +171,8 @@ Json to_json(const ModelFile& model, const RopeSpec& spec, const ModelFacts& f, 
   for (const int times : kTimes) {
     const KvCache cache = kv_cache(model, spec.context_trained * times);
     json["kv_cache_f16"].push_back({{"tokens", spec.context_trained * times},
-                                    {"bytes", count_json(cache.bytes)},
-                                    {"recurrent_bytes", count_json(cache.recurrent_bytes)}});
+                                    {"bytes", bytes_json(cache.bytes)},
+                                    {"recurrent_bytes", bytes_json(cache.recurrent_bytes)}});
   }
   if (now) {
     Json engine{{"name", "llama.cpp"},

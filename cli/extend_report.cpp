@@ -101,7 +101,7 @@ void print_json(const ExtendOutcome& outcome) {
             {"residual", done.residual},
             {"scale_residual", done.scale_residual},
             {"verified_difference", done.difference ? Json(*done.difference) : Json()},
-            {"kv_cache_bytes_f16", outcome.cache_bytes > 0 ? Json(outcome.cache_bytes) : Json()},
+            {"kv_cache_bytes_f16", outcome.cache_bytes > 0 ? bytes_json(outcome.cache_bytes) : Json()},
             {"notes", notes_of(outcome)},
             {"commands", done.commands}};
   for (const FieldChange& change : done.changes) {

@@ -26,6 +26,10 @@ double cache_bytes(const ModelFile& model, std::int64_t tokens) {
   return cache.bytes + cache.recurrent_bytes;
 }
 
+base::Json bytes_json(double bytes) {
+  return bytes < 1e15 ? base::Json(static_cast<std::int64_t>(bytes)) : base::Json(bytes);
+}
+
 std::string cache_sentence(double bytes, std::int64_t tokens) {
   return fmt::format("{} for keys and values of {} tokens (f16)", size_text(bytes), tokens);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "mrrope/mrrope.h"
 
 namespace mrrope::cli {
@@ -20,6 +21,8 @@ std::string cache_text(const ModelFile& model, std::int64_t tokens);
 
 // All of the cache, in bytes; 0 as above.
 double cache_bytes(const ModelFile& model, std::int64_t tokens);
+// For JSON: a whole number without a point; beyond any memory it does not matter.
+base::Json bytes_json(double bytes);
 // "111 MiB for keys and values of 32768 tokens (f16)".
 std::string cache_sentence(double bytes, std::int64_t tokens);
 
