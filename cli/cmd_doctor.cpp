@@ -90,7 +90,7 @@ void add_doctor(CLI::App& program, Action& action) {
                                              "  mrrope doctor path/to/model --target vllm --fail-on warning\n"
                                              "  mrrope doctor --explain R109\n");
   command->add_option("MODEL", options->files, "each a .gguf, a Hugging Face folder or config.json");
-  command->add_option("--target", options->target, "ask about one engine only; what it does wrong is an error then")
+  command->add_option("--target", options->target, "one engine only; what it does wrong is an error")
       ->type_name("ENGINE");
   command->add_option("--fail-on", options->fail_on, "exit with 3 from this severity on (default error)")
       ->type_name("SEVERITY")

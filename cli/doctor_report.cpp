@@ -18,7 +18,7 @@ namespace {
 
 using base::Json;
 
-// How an engine's table compares with the trained one: "plain", "slowed 1 .. 4".
+// How much slower than base^(-i/n) an engine turns the first and the last pair: "1 .. 4"; "plain": not at all.
 std::string table_text(const EngineVerdict& row, const RopeSpec& spec) {
   if (!row.effect || !row.effect->loads || row.effect->groups.empty()) return "-";
   if (!row.effect->by_table) return "none";
@@ -29,12 +29,23 @@ std::string table_text(const EngineVerdict& row, const RopeSpec& spec) {
   const double first = plain.inv_freq.front() / theta.front();
   const double last = theta.back() > 0 ? plain.inv_freq.back() / theta.back() : kNoRotation;
   if (table_difference(theta, plain.inv_freq) < 1e-6) return "plain";
-  return fmt::format("slowed {:.3g} .. {:.3g}", first, last);
+  return fmt::format("{:.3g} .. {:.3g}", first, last);
 }
 
 void print_finding(const Finding& f) {
   print("{} {:<8} {}\n", bold(f.code), to_string(f.severity), wrap(f.message, 66, 14));
   if (!f.advice.empty()) print("              {}\n", wrap("-> " + f.advice, 66, 17));
+}
+
+// What befalls the file, as the beginning of "… in vllm, sglang".
+std::string_view shared_phrase(std::string_view code) {
+  if (code == "R200") return "does not load in";
+  if (code == "R201") return "runs plain, without its scaling, in";
+  if (code == "R202") return "rotates by another table in";
+  if (code == "R203") return "has another attention scale in";
+  if (code == "R204") return "has fewer tokens, unless told, in";
+  if (code == "R205") return "is rotated wrongly at some positions in";
+  return "not checked with this kind of model in";
 }
 
 // Engines that fail in the same way share a line; the reasons stand below the table.
@@ -47,7 +58,7 @@ void print_shared(const std::vector<Finding>& findings) {
       }
       if (engines.empty()) continue;
       print("{} {:<8} {}\n", bold(info.code), to_string(severity),
-            wrap(fmt::format("{}: {}", info.title, base::join(engines)), 66, 14));
+            wrap(fmt::format("{} {}", shared_phrase(info.code), base::join(engines)), 66, 14));
     }
   }
 }
@@ -66,8 +77,14 @@ std::string version_text(const EngineVerdict& row) {
   return fmt::format("{} {}", row.engine->versions, to_string(row.effect->evidence));
 }
 
+// Most notes begin with the engine's name already.
+std::string note_text(const EngineInfo& engine, const std::string& note) {
+  const bool named = note.starts_with(engine.title);
+  return fmt::format("  {}\n", wrap(named ? note : fmt::format("{}: {}", engine.title, note), 76, 4));
+}
+
 void print_engines(const std::vector<EngineVerdict>& rows, const RopeSpec& spec) {
-  TextTable table({"engine", "verdict", "version", "table", "scale", "context"}, 4);
+  TextTable table({"engine", "verdict", "version", "slowed", "scale", "context"}, 4);
   std::string notes;
   for (const EngineVerdict& row : rows) {
     const bool ok = row.effect && row.effect->loads && !row.effect->groups.empty();
@@ -76,8 +93,8 @@ void print_engines(const std::vector<EngineVerdict>& rows, const RopeSpec& spec)
                ok ? std::to_string(row.effect->context) : "-"});
     const std::vector<std::string> said =
         row.effect ? row.effect->notes : std::vector<std::string>{to_string(row.effect.error())};
-    for (const std::string& note : said)
-      notes += fmt::format("  {}\n", wrap(fmt::format("{}: {}", row.engine->title, note), 76, 4));
+    for (const std::string& note : said) notes += note_text(*row.engine, note);
+    if (rows.size() == 1 && !row.source.empty()) notes += note_text(*row.engine, "read in " + row.source);
   }
   print("\n{}", table.text());
   std::string_view day;

@@ -126,7 +126,9 @@ def render(engines, cells, notes):
         for row in engine["exceptions"]:
             models = ", ".join(row["models"].split()) or "other models"
             run = set(row["models"].split()) & set(engine["models"].split())
-            where = f" (`{row['source']}`)" if row["source"] else "" if run else " (read, not run)"
+            where = f" (`{row['source']}`)" if row["source"] else "" if run or not row["checked"] else " (read, not run)"
+            if not row["checked"]:
+                where += ": not checked"
             items.append(f"- on {models}: it {row['says']}{where}")
         lines += ([""] + items if items else []) + [""]
     return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip("\n") + "\n"

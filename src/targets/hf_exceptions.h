@@ -153,6 +153,12 @@ inline constexpr auto kOnnxExceptions = std::to_array<HfException>({
     {"", kLongRope, Outcome::refused, "has longrope for Phi-3 only (NotImplementedError)"},
     {"llama", kLlama3, Outcome::honoured, ""},
     {"", kLlama3, Outcome::refused, "has llama3 for Llama only (NotImplementedError)"},
+    {"ernie4_5 gemma gemma2 gemma3 gemma3_text gemma4 gemma4_text gemma4_unified gemma4_unified_text gpt_oss granite "
+     "granitemoehybrid hunyuan_v1_dense lfm2 lfm2_moe llama ministral3 mistral nemotron olmo phi phi3 phi4_multimodal "
+     "phimoe qwen2 qwen2_5_vl qwen2_5_vl_text qwen3 qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text qwen3_vl "
+     "qwen3_vl_text smollm3",
+     kEvery, Outcome::honoured, kKnownModel},
+    {"", kEvery, Outcome::refused, kUnknownModel, "models/builder.py:806"},
 });
 
 // mistralrs-core/src; what is not Llama was read at v0.9.2. Its readers have declared fields: others are not seen, and
@@ -223,7 +229,7 @@ inline constexpr auto kTgiExceptions = std::to_array<HfException>({
     {"cohere deepseek_v2 deepseek_v3 falcon gemma gemma2 gemma3 gemma3_text gpt_neox granite llama mistral mixtral "
      "mllama_text_model phi phi3 phimoe qwen2 qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text starcoder2",
      kEvery, Outcome::honoured, kKnownModel},
-    {"", kEvery, Outcome::unchecked, "leaves this model to transformers"},
+    {"", kEvery, Outcome::unchecked, "leaves this model to transformers", "models/__init__.py:1742"},
 });
 
 // python/mlc_llm/model at 79d603f0.

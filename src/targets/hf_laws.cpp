@@ -59,8 +59,11 @@ double yarn_scale(Situation& at, double factor) {
 
   const auto first = number_in(rope, "mscale");
   const auto second = number_in(rope, "mscale_all_dim");
+  if (rules.warmth_replaces_scale && number_in(rope, "llama_4_scaling_beta").value_or(0) != 0) return 1;
+  const bool pair = names_model(at.engine.mscale_pair, at.view.model_type);
+  const MscalePair mscales = pair ? MscalePair::if_both_nonzero : rules.mscales;
   double scale = mscale(factor, 1);
-  switch (rules.mscales) {
+  switch (mscales) {
     case MscalePair::ignored: break;
     case MscalePair::if_both_nonzero:
       if (first.value_or(0) != 0 && second.value_or(0) != 0) scale = mscale(factor, *first) / mscale(factor, *second);
@@ -75,7 +78,7 @@ double yarn_scale(Situation& at, double factor) {
     at.note(fmt::format("{} ignores attention_factor {} with yarn and scales by {:.6g}", at.engine.info.title,
                         format_number(*explicit_scale), scale));
   }
-  if (rules.mscales == MscalePair::ignored && first.value_or(0) != 0 && second.value_or(0) != 0 && *first != 1) {
+  if (mscales == MscalePair::ignored && first.value_or(0) != 0 && second.value_or(0) != 0 && *first != 1) {
     at.note(fmt::format("{} ignores mscale and mscale_all_dim", at.engine.info.title));
   }
   return scale;

@@ -95,14 +95,15 @@ struct YarnRules {
   bool attention_factor = true;  // read
   bool attn_factor = false;      // read, and multiplies the scale
   MscalePair mscales = MscalePair::if_both_nonzero;
-  bool betas = true;                  // read; else 32 and 1
-  bool needs_betas = false;           // fails without them
-  bool truncate_key = true;           // read
-  bool truncate_nested = true;        // read in a rope_parameters per kind of layer, too
-  bool truncates = true;              // without the key
-  bool table_ends = false;            // rows for L * factor positions, whatever M is
-  bool band_by_start = false;         // the ramp is placed by the started length instead of L, and plain up to L
-  std::int64_t original_default = 0;  // 0: M
+  bool betas = true;                   // read; else 32 and 1
+  bool needs_betas = false;            // fails without them
+  bool truncate_key = true;            // read
+  bool truncate_nested = true;         // read in a rope_parameters per kind of layer, too
+  bool truncates = true;               // without the key
+  bool table_ends = false;             // rows for L * factor positions, whatever M is
+  bool band_by_start = false;          // the ramp is placed by the started length instead of L, and plain up to L
+  bool warmth_replaces_scale = false;  // with llama_4_scaling_beta the scale is 1
+  std::int64_t original_default = 0;   // 0: M
 
   // Beside mrope_section
   int sections_times = 1;               // L counts so many times, for the ramp and for the rows
@@ -182,6 +183,7 @@ struct HfEngine {
   std::string_view needs_type = {};      // models on which a scaling must be called `type`
   std::string_view needs_betas = {};     // models that fail on yarn without beta_fast and beta_slow
   std::string_view needs_mscales = {};   // … and without mscale and mscale_all_dim
+  std::string_view mscale_pair = {};     // models on which MscalePair is if_both_nonzero, whatever the rule says
   bool trips_over_nested = false;  // longrope in rope_scaling beside a per-layer-type rope_parameters is a KeyError
   std::span<const HfException> exceptions = {};
   std::string_view command = {};  // how to start it, with {model}, {context} and {class}, its loader (transformers)

@@ -117,6 +117,20 @@ TEST(HfReread, ExLlamaV2IsPlainUpToTheOriginalLength) {
   EXPECT_EQ(verdict("exllamav2", model_of("olmo2", yarn())), Verdict::unchecked);
 }
 
+TEST(HfReread, ExLlamaV3TakesTheMscalesOfDeepSeekOnly) {
+  Json rope = yarn();
+  rope.update({{"mscale", 1.0}, {"mscale_all_dim", 1.0}});
+  EXPECT_EQ(verdict("exllamav3", model_of("deepseek_v3", rope)), Verdict::serves);
+  EXPECT_NEAR(effective("exllamav3", model_of("llama", rope))->groups[0].attention_scale, kYarnScale, 1e-12);
+  rope["llama_4_scaling_beta"] = 0.1;
+  EXPECT_EQ(effective("exllamav3", model_of("ministral3", rope))->groups[0].attention_scale, 1);
+}
+
+TEST(HfReread, OnnxRuntimeBuilderAndTgiDoNotKnowEveryModel) {
+  EXPECT_EQ(verdict("onnxruntime-genai", model_of("deepseek_v3", nullptr)), Verdict::no_load);
+  EXPECT_EQ(verdict("tgi", model_of("qwen3", nullptr)), Verdict::unchecked);
+}
+
 TEST(HfReread, TgiReadsTheMscales) {
   Json rope = yarn();
   rope["mscale"] = 0.707;

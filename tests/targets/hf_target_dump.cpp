@@ -89,7 +89,11 @@ int run_engines() {
              {"source", engine.info.source},     {"remark", engine.remark},
              {"exceptions", Json::array()}};
     for (const targets::HfException& e : engine.exceptions) {
-      if (!e.says.empty()) row["exceptions"].push_back({{"models", e.models}, {"says", e.says}, {"source", e.source}});
+      if (e.says.empty()) continue;
+      row["exceptions"].push_back({{"models", e.models},
+                                   {"says", e.says},
+                                   {"source", e.source},
+                                   {"checked", e.outcome != targets::Outcome::unchecked}});
     }
     out.push_back(std::move(row));
   }
