@@ -113,14 +113,17 @@ std::string carry_text(const ModelFile& model, const RopeSpec& spec) {
                       : keys + "; no factor tensor (llama.cpp)";
 }
 
-std::string kv_text(const ModelFile& model, std::int64_t context) {
-  if (cache_text(model, context).empty()) return "";
+void print_cache(const ModelFile& model, std::int64_t context) {
+  if (cache_text(model, context).empty()) return;
   const double per_token = kv_cache(model, context).bytes_per_token;
-  std::string text = per_token > 0 ? size_text(per_token) + " per token (f16)" : "f16";
+  fact("KV cache", per_token > 0 ? size_text(per_token) + " per token (f16, one sequence)" : "in f16, one sequence");
+  std::string lengths;
   for (const int times : kTimes) {
-    text += fmt::format("{}{} {}", bullet(), format_context(context * times), cache_text(model, context * times));
+    if (!lengths.empty()) lengths += bullet();
+    lengths += format_context(context * times) + " " + cache_text(model, context * times);
   }
-  return text;
+  fact("", lengths);
+  for (const std::string& remark : cache_remarks(model, context * kTimes.back())) fact("", remark);
 }
 
 // How far a file reaches that mrrope extended.
@@ -228,8 +231,7 @@ void print_block(const Inspected& found, const std::string& file, bool several) 
   }
   fact("turns in training", turns_text(spectrum_of(spec, 0)));
   fact("can carry", carry_text(model, spec));
-  fact("KV cache", kv_text(model, spec.context_trained));
-  for (const std::string& remark : cache_remarks(model, spec.context_trained * kTimes.back())) fact("", remark);
+  print_cache(model, spec.context_trained);
   if (const auto context = extended_context(model, now)) fact("extended", extended_text(model, *context));
   if (now) {
     for (const std::string& note : now->notes) fact("note", note);

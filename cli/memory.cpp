@@ -37,17 +37,20 @@ std::string cache_sentence(double bytes, std::int64_t tokens) {
 std::vector<std::string> cache_remarks(const ModelFile& model, std::int64_t tokens) {
   const KvCache cache = kv_cache(model, tokens);
   const int layers = facts_of(model).layers;
+  const int keeping = cache.full_layers + cache.sliding_layers + cache.recurrent_layers;
   std::vector<std::string> remarks;
   if (cache.sliding_layers > 0) {
     remarks.push_back(
         fmt::format("{} of {} layers keep at most {} tokens", cache.sliding_layers, layers, cache.sliding_cells));
   }
   if (cache.recurrent_layers > 0) {
-    const bool beside = cache.full_layers + cache.sliding_layers + cache.recurrent_layers > layers;
     const std::string size =
         cache.recurrent_bytes > 0 ? fmt::format(" ({} in all)", size_text(cache.recurrent_bytes)) : "";
     remarks.push_back(fmt::format("{} of {} layers keep a state{}{}", cache.recurrent_layers, layers,
-                                  beside ? " as well" : " instead", size));
+                                  keeping > layers ? " as well" : " instead", size));
+  }
+  if (keeping > 0 && keeping < layers) {
+    remarks.push_back(fmt::format("{} of {} layers keep nothing", layers - keeping, layers));
   }
   return remarks;
 }

@@ -132,7 +132,7 @@ class Memory(unittest.TestCase):
 
     def test_sliding_layers_keep_their_window(self):
         text = self.inspected("gemma3", self.GEMMA3)
-        self.assertRegex(text, r"KV cache +3 KiB per token \(f16\) . 32k 111 MiB . 64k 207 MiB")
+        self.assertRegex(text, r"\nKV cache +3 KiB per token \(f16, one sequence\)\n +32k 111 MiB . 64k 207 MiB")
         self.assertIn("15 of 18 layers keep at most 1024 tokens\n", text)
         found = json.loads(self.inspected("gemma3", self.GEMMA3, "--json"))
         self.assertEqual(found["kv_bytes_per_token_f16"], 3 * 1024)
@@ -144,9 +144,12 @@ class Memory(unittest.TestCase):
         self.assertIn("9 of 12 layers keep a state instead (18.8 MiB in all)\n", self.inspected("qwen3next", keys))
         self.assertIn("12 of 12 layers keep a state as well (25.1 MiB in all)\n", self.inspected("falcon-h1", keys))
 
+    def test_layers_that_use_the_keys_of_others_are_named(self):
+        self.assertIn("20 of 35 layers keep nothing\n", run("inspect", CONFIGS / "gemma-4-e2b.json"))
+
     def test_windows_everywhere_have_no_price_per_token(self):
         text = run("inspect", CONFIGS / "mistral-7b-v0.1.json")
-        self.assertRegex(text, r"KV cache +f16 . 32k 576 MiB . 64k 576 MiB")
+        self.assertRegex(text, r"\nKV cache +in f16, one sequence\n +32k 576 MiB . 64k 576 MiB")
         self.assertIn("32 of 32 layers keep at most 4608 tokens\n", text)
 
 
