@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -210,24 +211,57 @@ def test_the_folder_of_backends_works_under_a_name_that_llama_cpp_looks_for(tmp_
 
 
 def test_a_build_with_its_backends_inside_needs_an_option_that_makes_it_look_for_others(tmp_path):
-    """Such a program looks for backends only if an option may name one; this one names none."""
+    """Such a program looks for backends only if an option may name one, and else runs the model as its file says."""
     program, plan = harness.llama_bin("llama-completion"), plan_file(tmp_path, TINY)
     done = run(program, *PHRASE, environment=with_plugin(plan))
     assert done.returncode == 0 and "mrrope: " not in done.stdout, "llama.cpp has changed: docs/plugin.md must, too"
-    done = run(program, *PHRASE, "-ot", "^$=CPU", environment=with_plugin(plan))
-    assert done.returncode == 0 and "rotate by" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("build", ["default", "packages"])
+def test_a_program_that_is_told_of_the_device_runs_the_plan_or_stops(build, tmp_path):
+    """-dev MRROPE, as docs/plugin.md has it: also a build that looks for no backends loads the plug-in; without one nothing runs."""
+    plan = plan_file(tmp_path, TINY)
+    for name, arguments in programs():
+        program = harness.llama_bin(name) if build == "default" else stock(name)
+        device = ["-dev", "MRROPE", "-ngl", 0]
+        done = run(program, *arguments, *device, environment=with_plugin(plan))
+        assert done.returncode == 0 and "rotate by" in done.stdout, done.stdout
+        done = run(program, *arguments, *device, environment={"MRROPE_PLAN": str(plan)})
+        assert done.returncode != 0 and "invalid device: MRROPE" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("build", ["default", "packages"])
+def test_the_first_command_of_the_document_serves_with_the_plan(build, tmp_path):
+    """As it stands there, with another model and its lengths: the answer is that of the extended file without a plug-in."""
+    document = (harness.ROOT / "docs" / "plugin.md").read_text()
+    words = shlex.split(re.search(r"\n  llama-server (.*?)\n```", document, re.DOTALL).group(1).replace("\\\n", " "))
+    assert words[:4] == ["-m", "qwen2.5-7b-instruct-q4_k_m.gguf", "-c", "131072"]
+    options = ["-c", 4096] + [word.replace("qwen2", "llama").replace("131072", "4096") for word in words[4:]]
+    plan, extended = plan_file(tmp_path, TINY, factor=8), tmp_path / "extended.gguf"
+    subprocess.run([MRROPE, "extend", TINY, "--factor", "8", "-o", extended], capture_output=True, check=True)
+    prompt = TEXT.read_text()[:2000]
+    program = harness.llama_bin("llama-server") if build == "default" else stock("llama-server")
+    with server(TINY, with_plugin(plan), *options, "-np", 1, program=program) as (process, url):
+        here = complete(url, prompt)
+        process.kill()
+        assert "mrrope: layers 0-" in process.stdout.read()
+    with server(extended, {}, "-c", 4096, "-np", 1, program=program) as (_, url):
+        there = complete(url, prompt)
+    assert here["tokens_evaluated"] > 1900
+    logprob = [answer["completion_probabilities"][0]["top_logprobs"][0]["logprob"] for answer in (here, there)]
+    assert here["content"] == there["content"] and logprob[0] == pytest.approx(logprob[1], abs=0.02)  # f16 cache
 
 
 # ---- servers ---------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def server(model, environment, *options):
+def server(model, environment, *options, program=None):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     clean = {name: value for name, value in os.environ.items() if name not in NAMES}
-    command = [stock("llama-server"), "-m", model, "--port", port, "-t", 1, *options]
+    command = [program or stock("llama-server"), "-m", model, "--port", port, "-t", 1, *options]
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           env={**clean, **environment}) as process:
         try:
