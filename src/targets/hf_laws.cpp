@@ -168,8 +168,10 @@ Table yarn_table(Situation& at) {
   const double scale = yarn_scale(at, factor);
   const std::int64_t placed = rules.band_by_start ? at.start : original * times;
   if (times != 1) {
-    at.note(fmt::format("{} places yarn's ramp by {} tokens on this model, {} times original_max_position_embeddings",
-                        at.engine.info.title, placed, times));
+    at.note(
+        fmt::format("{} places yarn's ramp by {} times original_max_position_embeddings on this model; beta_fast and "
+                    "beta_slow {} times as large make up for it",
+                    at.engine.info.title, times, times));
   }
   if (rules.band_by_start && placed > original) {
     at.note(fmt::format("{} places yarn's ramp by the {} tokens it is started for", at.engine.info.title, placed));

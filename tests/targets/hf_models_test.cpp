@@ -71,7 +71,7 @@ TEST(HfModels, VllmPlacesYarnOnQwen25VlByFourTimesItsLength) {
   const Spectrum by_four = plain_spectrum(128, 1e6, 4 * 32768);
   const Effective old = *effective("vllm", model_of("qwen2_5_vl", rope), 131072);
   EXPECT_LE(table_difference(old.groups[0].inv_freq, inv_freq(by_four, table(by_four, 4, Yarn{}).pair_factors)), 1e-9);
-  EXPECT_TRUE(says(old.notes, "places yarn's ramp by 131072 tokens on this model, 4 times"));
+  EXPECT_TRUE(says(old.notes, "places yarn's ramp by 4 times original_max_position_embeddings"));
   for (const auto& [engine, type] : {std::pair{"vllm", "qwen3_vl_text"},
                                      {"sglang", "qwen2_5_vl"},
                                      {"transformers5", "qwen2_5_vl"},
