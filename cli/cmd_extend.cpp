@@ -96,6 +96,7 @@ Result<void> check_inputs(const Options& options) {
 // In the words of the command line.
 Error in_words(Error error, const Options& options, bool gguf) {
   if (error.where == "plan") error.where = options.plan.empty() ? "-c" : options.plan;
+  if (error.option == "any_factor") error.option.clear();  // there is no such flag
   const bool nowhere = gguf && options.extend.output.empty();
   if (error.option == "output" && nowhere) {
     error.message = "where to? -o FILE writes a copy, --in-place changes the file itself";

@@ -73,9 +73,13 @@ std::string posix_quoted(std::string_view text) {
   return quoted + "'";
 }
 
-bool is_script_of(const std::string& path, std::string_view first) {
+Result<bool> is_script_of(const std::string& path, std::string_view first) {
+  std::error_code status;
+  if (!fs::is_regular_file(path, status)) return false;
   const Result<std::string> text = base::read_file(path, kMostScript);
-  return text && text->starts_with(kScriptStart) && text->find("/" + posix_quoted(first)) != std::string::npos;
+  if (!text && text.error().code == ErrorCode::malformed) return false;  // too long to be one
+  if (!text) return text.error();
+  return text->starts_with(kScriptStart) && text->find("/" + posix_quoted(first)) != std::string::npos;
 }
 
 Result<std::optional<std::string>> first_shard_of(const std::string& path) {
@@ -115,8 +119,9 @@ Result<std::optional<Sidecar>> sidecar_of(const GgufModel& model) {
   if (!edits) return edits.error();
   const fs::path first(model.head().path);
   const std::string script = (first.parent_path() / kServeScript).string();
-  const bool served = is_script_of(script, first.filename().string());
-  return std::optional(Sidecar{.shard = second, .script = served ? script : "", .edits = *std::move(edits)});
+  const Result<bool> served = is_script_of(script, first.filename().string());
+  const bool complete = served && *served;
+  return std::optional(Sidecar{.shard = second, .script = complete ? script : "", .edits = *std::move(edits)});
 }
 
 }  // namespace mrrope::formats

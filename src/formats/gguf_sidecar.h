@@ -20,8 +20,9 @@ inline constexpr std::string_view kScriptStart = "#!/bin/sh\n# Written by mrrope
 // Whether this is a second shard that write_gguf_sidecar() wrote, whatever it is called.
 bool is_sidecar(const std::string& path);
 
-// Whether this is a script of ours that serves the shard `first` (its name, without a folder).
-bool is_script_of(const std::string& path, std::string_view first);
+// Whether this is a script of ours that serves the shard `first` (its name, without a folder). Errors: a file that
+// cannot be read.
+Result<bool> is_script_of(const std::string& path, std::string_view first);
 
 // `text` as every POSIX shell reads it back, byte for byte. Domain: no NUL.
 std::string posix_quoted(std::string_view text);

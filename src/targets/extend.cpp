@@ -154,8 +154,10 @@ Result<Extension> extend_model(const ModelFile& model, const Plan& plan, const E
   if (!spec) return spec.error();
   if (const auto ok = check_fit(plan, *spec); !ok) return Error{ok.error().code, ok.error().message, "plan"};
   if (const auto ok = check_longer(plan, spec->context_trained); !ok) return ok.error();
-  if (const auto ok = check_factor(plan, spec->context_trained, options); !ok) return ok.error();
   if (const auto ok = check_no_sidecar_of_its_own(current); !ok) return ok.error();
+  if (!was_extended(current)) {  // which is refused below, and the better reason
+    if (const auto ok = check_factor(plan, spec->context_trained, options); !ok) return ok.error();
+  }
   return current.gguf() != nullptr ? targets::extend_gguf(current, plan, options)
                                    : targets::extend_hf(current, plan, options);
 }

@@ -121,8 +121,10 @@ Result<void> check_script(const Names& names) {
   if (is_link(names.script) || !text || !text->starts_with(formats::kScriptStart)) {
     return in_the_way(names.script, "was not written by mrrope");
   }
-  if (formats::is_script_of(names.script.string(), names.first.filename().string())) return {};
-  return in_the_way(names.script, "serves another model");
+  const Result<bool> ours = formats::is_script_of(names.script.string(), names.first.filename().string());
+  if (!ours) return ours.error();
+  if (!*ours) return in_the_way(names.script, "serves another model");
+  return {};
 }
 
 Result<void> check_names(const Names& names, const ModelFile& model, bool overwrite) {
@@ -279,7 +281,9 @@ Result<Extension> undo_sidecar(const ModelFile& model, const ExtendOptions& opti
     return Error{ErrorCode::invalid_argument, "nothing to undo: the sidecar is gone", model.sidecar->shard};
   }
   const std::string script = (first.parent_path() / formats::kServeScript).string();
-  if (formats::is_script_of(script, first.filename().string())) out.removed.push_back(script);
+  const Result<bool> ours = formats::is_script_of(script, first.filename().string());
+  if (!ours) return ours.error();
+  if (*ours) out.removed.push_back(script);
   out.removed.push_back(model.sidecar->shard);
   if (is_link(first)) out.removed.push_back(model.path);
   if (options.dry_run) return out;

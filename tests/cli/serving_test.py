@@ -111,7 +111,7 @@ class Ollama(Gguf):
                 self.assertRegex(words[2], r"^[a-z0-9_][a-z0-9_.-]{0,79}$")
                 self.assertTrue(pathlib.Path(words[4]).samefile(folder / "Modelfile"))
         for bad in ("new\nline; touch evil\n#", os.fsdecode(b"\xff\xfe"), "end ", "no\u00a0break"):
-            self.assertIn("cannot say this name", self.extend("--dry-run", output=bad + ("" if bad == "end " else ".gguf"), status=2))
+            self.assertIn("cannot say this name", self.extend("--dry-run", output=bad + ("" if bad == "end " else ".gguf"), status=1))
 
     def test_a_modelfile_of_somebody_else_stays(self):
         place = self.root / "Modelfile"
@@ -131,14 +131,14 @@ class Ollama(Gguf):
         first = (self.root / "Modelfile").read_text()
         self.said("extend", self.file, "--factor", "2", "--method", "mrrope-pro", "--target", "ollama", "-o", self.root / "longer.gguf", "-f")
         self.assertIn("num_ctx 16384", (self.root / "Modelfile").read_text())
-        self.assertIn("-f replaces it", self.extend(output="other.gguf", status=2))
+        self.assertIn("-f replaces it", self.extend(output="other.gguf", status=1))
         self.assertFalse((self.root / "other.gguf").exists())
         self.extend("-f", output="other.gguf")
         self.assertEqual((self.root / "Modelfile").read_text(), first.replace("longer", "other"))
 
     def test_a_model_is_not_called_modelfile(self):
         for name in ("Modelfile", "modelfile"):
-            self.assertIn("give the model another one", self.extend(output=name, status=2))
+            self.assertIn("give the model another one", self.extend(output=name, status=1))
         self.assertEqual(list(self.root.iterdir()), [self.file])
 
     def test_in_place_and_dry_runs(self):
@@ -149,7 +149,7 @@ class Ollama(Gguf):
 
     def test_a_sidecar_is_for_llama_cpp(self):
         for engine in ("ollama", "lm-studio"):
-            self.assertIn(f"write a copy for {engine}", self.said("extend", self.file, *PRO, "--target", engine, "--sidecar", status=1))
+            self.assertIn(f"write a copy for {engine}", self.said("extend", self.file, *PRO, "--target", engine, "--sidecar", status=2))
         self.assertEqual(list(self.root.iterdir()), [self.file])
 
     def test_lm_studio_is_told_in_its_own_words(self):
@@ -265,7 +265,7 @@ class Sidecar(Gguf):
         self.second.write_bytes(header + b"\0" * (-len(header) % 32) + data[-128:])
         self.assertIn("with a sidecar", self.said("inspect", self.side))
         self.assertIn("its script is missing", self.said("doctor", self.side))
-        self.assertIn("-f replaces it", self.extend(status=2), "not taken for an unfinished one")
+        self.assertIn("-f replaces it", self.extend(status=1), "not taken for an unfinished one")
 
     def test_a_folder_without_its_model_says_so(self):
         self.extend()
@@ -282,7 +282,7 @@ class Sidecar(Gguf):
         self.assertIn("serves another model", self.said("extend", other, *PRO, "--sidecar", "-o", self.side, "-f", status=1))
         self.script.unlink()
         self.said("extend", other, *PRO, "--sidecar", "-o", self.side)
-        self.assertIn("2 sidecars in one folder", self.said("inspect", self.side, status=2))
+        self.assertIn("2 sidecars in one folder", self.said("inspect", self.side, status=1))
         self.assertIn("with a sidecar", self.said("inspect", self.second))
 
     def test_a_real_split_model_is_none(self):
@@ -304,7 +304,7 @@ class Sidecar(Gguf):
     def test_f_replaces_all_of_it_and_nothing_else(self):
         self.extend()
         old = self.script.read_text()
-        self.assertIn("-f replaces it", self.extend(status=2))
+        self.assertIn("-f replaces it", self.extend(status=1))
         self.said("extend", self.file, "--factor", "8", "--method", "mrrope-uni", "--sidecar", "-f")
         self.assertNotEqual(self.script.read_text(), old)
         self.assertIn("-c 65536", self.script.read_text())
@@ -333,7 +333,7 @@ class Sidecar(Gguf):
             self.extend()
             with_it = self.state()
             self.assertIn("nothing was removed", self.said("extend", path, "--undo", "--dry-run"))
-            self.assertIn("its files are removed", self.said("extend", path, "--undo", "-o", self.root / "x.gguf", status=2))
+            self.assertIn("its files are removed", self.said("extend", path, "--undo", "-o", self.root / "x.gguf", status=1))
             self.assertEqual(self.state(), with_it)
             text = self.said("extend", path, "--undo")
             self.assertIn(f"removed {self.script} removed {self.second} removed {self.first} removed {self.side}", text)
