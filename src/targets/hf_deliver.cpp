@@ -223,12 +223,16 @@ std::string_view auto_class(const HfConfig& config) {
 void add_commands(const HfEngine* engine, const Plan& plan, const HfConfig& config, const HfConfig& edited,
                   Delivery& out) {
   const std::string context = std::to_string(plan.context_target);
+  const auto flags = [&](const HfEngine& one) {
+    const Result<HfEffect> effect = hf_effect(one, edited, plan.context_target);
+    return effect && !effect->flags.empty() ? fmt::format(" {}", effect->flags) : std::string();
+  };
   const auto command = [&](const HfEngine& one) {
     const std::string_view loader = auto_class(config);
     if (one.command.empty() || (loader.empty() && one.command.find("{class}") != std::string_view::npos)) return;
     std::string line = base::replaced(std::string(one.command), "{class}", loader);
     line = base::replaced(std::move(line), "{model}", "{}");
-    out.commands.push_back(base::replaced(std::move(line), "{context}", context));
+    out.commands.push_back(base::replaced(std::move(line), "{context}", context) + flags(one));
   };
   if (engine != nullptr) command(*engine);
   else command(*find_hf_engine("transformers5"));
@@ -240,8 +244,8 @@ void add_commands(const HfEngine* engine, const Plan& plan, const HfConfig& conf
   if (engine == &vllm) {
     // The same without touching the file
     if (const Result<std::string> overrides = vllm_overrides(plan, config)) {
-      out.commands.push_back(
-          fmt::format("vllm serve {{}} --max-model-len {} --hf-overrides {}", context, base::shell_quoted(*overrides)));
+      out.commands.push_back(fmt::format("vllm serve {{}} --max-model-len {} --hf-overrides {}{}", context,
+                                         base::shell_quoted(*overrides), flags(vllm)));
     }
   }
 }

@@ -224,6 +224,7 @@ class Evaluation {
     if (row != nullptr && outcome != Outcome::honoured && !row->says.empty()) {
       if (outcome == Outcome::refused) throw Refused{std::string(row->says)};
       note(fmt::format("{} {}", engine_.info.title, row->says));
+      if (!row->flags.empty()) out_.flags = row->flags;
     }
     if (engine_.phi3 == Phi3Rule::plain_without_type && view_.cls.is(formats::kPhi3) && type != kDefault &&
         !group.rope.contains("type")) {

@@ -14,6 +14,7 @@ struct HfEffect {
   Effective effective;
   bool faithful = true;          // false: not by the table in `effective`, or not at every position; a note says how
   std::string_view source = {};  // where in the engine's code that stands
+  std::string_view flags = {};   // its command does not start without
 };
 
 // `context`: the length it is started with; default: all it offers. Errors: a config that says nothing of RoPE we can

@@ -43,6 +43,12 @@ inline constexpr std::string_view kHalvesOnly =
     "has longrope for heads that turn as halves, not as interleaved pairs (ValueError: only supports neox_style)";
 inline constexpr std::string_view kPairsAsHalves =
     "rotates interleaved pairs as halves with longrope on this model, and says nothing";
+// models/registry.py:709 lists models that vLLM has no class for and lets transformers run …
+inline constexpr std::string_view kLeftByVllm =
+    "arcee flex_olmo glm gpt_neox hunyuan_v1_dense hunyuan_v1_moe jais2 olmo olmo2 olmo3 phi seed_oss smollm3 "
+    "starcoder2 vaultgemma "
+    // … and :1345 does so with all others that transformers can run with vLLM's attention
+    "bitnet doge dots1 helium jetmoe ministral mllama_text_model nanochat persimmon phi4_multimodal solar_open youtu";
 // commandr.py, cohere2_moe.py, glm4.py, ernie45_moe.py, ernie45.py, gpt_oss.py
 inline constexpr auto kVllmExceptions = std::to_array<HfException>({
     {"cohere cohere2 cohere2_moe glm4 ernie4_5_moe", kLongRope, Outcome::refused, kHalvesOnly},
@@ -54,12 +60,12 @@ inline constexpr auto kVllmExceptions = std::to_array<HfException>({
      "leaves this model to transformers, and cannot run its layers there (ValueError: does not dispatch through the "
      "Transformers attention interface)"},
     {"codegen", kEvery, Outcome::refused, kUnknownModel},
-    // models/registry.py:709 lists these …
-    {"arcee flex_olmo glm gpt_neox hunyuan_v1_dense hunyuan_v1_moe jais2 olmo olmo2 olmo3 phi seed_oss smollm3 "
-     "starcoder2 vaultgemma "
-     // … and registry.py:1345 does so with all that it has no class for and transformers can run in its attention
-     "bitnet doge dots1 helium jetmoe ministral nanochat persimmon phi4_multimodal solar_open youtu",
-     kScaled, Outcome::handed_on, "leaves this model to transformers, and rotates as that does"},
+    // It compiles all but dynamic, and the compiler stops where longrope asks for the length
+    {kLeftByVllm, kLongRope, Outcome::handed_on,
+     "leaves this model to transformers, and rotates as that does; with longrope it starts with --enforce-eager only "
+     "(Unsupported: Data-dependent branching)",
+     "models/transformers/utils.py:360", "--enforce-eager"},
+    {kLeftByVllm, kScaled, Outcome::handed_on, "leaves this model to transformers, and rotates as that does"},
 });
 
 // commandr.py, cohere2_moe.py, glm4.py, ernie4.py

@@ -22,6 +22,10 @@ constexpr std::string_view kVerified = "2026-11-15";
 constexpr std::string_view kShapes = "llama qwen2 qwen3 mistral gemma3_text phi3";
 constexpr std::string_view kShapesAndSections =
     "llama qwen2 qwen3 mistral gemma3_text phi3 qwen2_5_vl qwen3_vl qwen3_vl_text qwen3_5 qwen3_5_text";
+// Those, and what tests/engines/test_vllm_server.py runs in the engine itself
+constexpr std::string_view kVllmModels =
+    "llama qwen2 qwen3 mistral gemma3_text phi3 gemma2 glm glm4 granite olmo2 qwen2_5_vl_text smollm3 "
+    "qwen2_5_vl qwen3_vl qwen3_vl_text qwen3_5 qwen3_5_text";
 constexpr std::string_view kFixtures4 =
     "gemma3 gemma3_text glm gpt_neox gpt_oss llama mistral olmo3 phi3 qwen2 qwen2_5_vl qwen3 qwen3_vl qwen3_vl_text "
     "smollm3 stablelm";
@@ -83,7 +87,7 @@ constexpr std::array<HfEngine, 15> kEngines = {{
                  .versions = "0.32.0",
                  .evidence = Evidence::run,
                  .verified = kVerified,
-                 .models = kShapesAndSections,
+                 .models = kVllmModels,
                  .reads_hf = true,
                  .source = "layers/rotary_embedding/__init__.py"},
         .type_keys = TypeKeys::refused_if_different,

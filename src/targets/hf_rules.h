@@ -148,6 +148,7 @@ struct HfException {
   Outcome outcome;
   std::string_view says;         // for people, as the end of "vLLM …"
   std::string_view source = {};  // file and line where that stands, if not where EngineInfo::source points
+  std::string_view flags = {};   // without which its command does not start
 };
 
 // Phi-3's own demands on rope_scaling.

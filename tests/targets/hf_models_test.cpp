@@ -165,6 +165,31 @@ TEST(HfModels, VllmRunsYarnOnlyOnGptOss) {
   EXPECT_FALSE(effective("vllm", extended(model))->loads);
 }
 
+// tests/engines/test_vllm_server.py runs the engine
+TEST(HfModels, VllmRotatesWhatItLeavesToTransformersAsTransformersDoes) {
+  const std::vector<double> list(64, 2.0);
+  const Json rope{{"rope_type", "longrope"},
+                  {"short_factor", list},
+                  {"long_factor", list},
+                  {"attention_factor", 1.25},
+                  {"short_mscale", 1.05},
+                  {"long_mscale", 1.2},
+                  {"original_max_position_embeddings", 4096}};
+  const auto scale = [&](const char* engine, const char* type) {
+    return effective(engine, model_of(type, {{"rope_scaling", rope}}))->groups[0].attention_scale;
+  };
+  for (const char* type : {"olmo2", "smollm3", "arcee", "seed_oss", "helium"}) {
+    EXPECT_EQ(scale("vllm", type), 1.25) << type;
+    EXPECT_EQ(scale("vllm", type), scale("transformers5", type)) << type;
+    EXPECT_TRUE(says(delivered("vllm", model_of(type))->commands, "--enforce-eager")) << type << ": longrope";
+    EXPECT_FALSE(says(delivered("vllm", model_of(type), "yarn")->commands, "--enforce-eager")) << type;
+  }
+  EXPECT_EQ(scale("vllm", "llama"), 1.2) << "its own layers take the mscales";
+  for (const char* type : {"diffllama", "minimax", "codegen"}) {
+    EXPECT_FALSE(effective("vllm", model_of(type))->loads) << type;
+  }
+}
+
 TEST(HfModels, EnginesRefuseArchitecturesThatTheyDoNotHave) {
   for (const char* type : {"gpt_neox", "granite", "olmo2", "stablelm", "my_model"}) {
     for (const char* engine : {"exllamav3", "lmdeploy"}) {
@@ -187,8 +212,8 @@ TEST(HfModels, AModelThatNobodyLookedAtIsNotCalledServed) {
   }
   EXPECT_FALSE(says(delivered(kUniversal, model)->commands, "vllm serve"));
   EXPECT_TRUE(says(delivered("vllm", model)->notes, "was not checked with my_model"));
-  EXPECT_EQ(effective("vllm", model_of("olmo2"))->evidence, Evidence::read);
-  EXPECT_TRUE(service(model_of("olmo2"), "vllm").checked);
+  EXPECT_EQ(effective("vllm", model_of("stablelm"))->evidence, Evidence::read);
+  EXPECT_TRUE(service(model_of("stablelm"), "vllm").checked);
 }
 
 // ---- How it is started ---------------------------------------------------------------------------------------------
