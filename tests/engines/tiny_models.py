@@ -39,15 +39,30 @@ MORE = {
     ),
     "granite": dict(attention_multiplier=0.125),
     "phi3": dict(original_max_position_embeddings=TRAINED),
+    "qwen2_5_vl": dict(rope_parameters={"rope_type": "default", "rope_theta": 1e6, "mrope_section": [8, 12, 12]}),
     "smollm3": dict(num_hidden_layers=4),  # the fourth layer has no rotation
 }
+# Models that see: the part that nobody uses here
+VISION = {
+    "qwen2_5_vl": dict(
+        depth=1, hidden_size=32, intermediate_size=32, num_heads=1, out_hidden_size=128, fullatt_block_indexes=[0]
+    ),
+}
+
+
+def auto_class(config):
+    sees = hasattr(config, "vision_config")
+    return transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
 
 
 def save(folder, model_type, seed=1):
     """A checkpoint trained, as its config says, at TRAINED tokens, without a scaling."""
     torch.manual_seed(seed)
-    config = transformers.AutoConfig.for_model(model_type, **(SIZES | MORE.get(model_type, {})))
-    transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).save_pretrained(folder)
+    sizes = SIZES | MORE.get(model_type, {})
+    if model_type in VISION:
+        sizes = dict(text_config=sizes, vision_config=VISION[model_type], tie_word_embeddings=False)
+    config = transformers.AutoConfig.for_model(model_type, **sizes)
+    auto_class(config).from_config(config, dtype=torch.float32).save_pretrained(folder)
     return folder
 
 
@@ -67,7 +82,7 @@ def prompt(length, seed=3):
 
 
 def set_table(model, groups):
-    modules = list(model.modules())
+    modules = list(model.get_decoder().modules())
     for group in groups:
         prefix = "" if group["name"] == "all" else f"{group['name']}_"
         rotary = [m for m in modules if hasattr(m, f"{prefix}inv_freq")]
@@ -81,9 +96,9 @@ def set_table(model, groups):
 class Model:
     """transformers' own, in the precision that is asked for."""
 
-    def __init__(self, folder, dtype=torch.float64, attention="eager"):
-        auto = transformers.AutoModelForCausalLM
-        self.model = auto.from_pretrained(folder, dtype=dtype, attn_implementation=attention).eval()
+    def __init__(self, folder, dtype=torch.float64):
+        auto = auto_class(transformers.AutoConfig.from_pretrained(folder))
+        self.model = auto.from_pretrained(folder, dtype=dtype, attn_implementation="eager").eval()
 
     def log_probabilities(self, tokens, groups):
         """Of each token but the first, after those before it."""

@@ -25,6 +25,7 @@ NAME = "vllm"
 TOLERANCE = 1e-6  # float32: a few roundings of an angle, its sine and the arc tangent taken here
 CONTEXTS = [4096, c.CONTEXT]  # what it is started for
 SHAPES = list(c.SHAPES)
+MORE_MODELS = ["gemma2", "glm", "glm4", "granite", "olmo2", "qwen2_5_vl_text", "smollm3"]  # test_vllm_server.py
 ROPES = list(c.ROPES)
 LAYERS = {
     "llama": "llama.LlamaDecoderLayer",
