@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/eval/benchmark.h"
 #include "cli/eval/session.h"
@@ -176,7 +177,9 @@ int run_suite(const SuiteCommand& suite, const std::vector<std::string>& words) 
   Result<Session> session = start_session(command.eval, command.group, words);
   if (!session) return fail(session.error());
   double factor = 1;
-  for (const eval::Candidate& c : *candidates) factor = std::max(factor, c.factor);
+  for (const std::string_view part : base::split(command.eval.factors, ',')) {  // "none" alone has no factor
+    if (const Result<double> wanted = parse_number(part)) factor = std::max(factor, *wanted);
+  }
   const bool own_lengths = command.lengths.empty();
   if (own_lengths) command.lengths = lengths_for(session->run.info().context_trained, factor);
 
