@@ -222,7 +222,7 @@ void print_block(const Inspected& found, const std::string& file, bool several) 
   if (!facts.quantization.empty()) title += " " + facts.quantization;
   if (facts.bytes > 0) title += bullet() + size_text(static_cast<double>(facts.bytes));
   print("{}\n", bold(title));
-  if (several) fact("file", file);
+  if (several && !facts.name.empty()) fact("file", file);  // else it is the title
   fact("model", shape_text(facts));
   fact("trained context", std::to_string(spec.context_trained));
   for (std::size_t g = 0; g < spec.groups.size(); ++g) {

@@ -82,7 +82,7 @@ class SeveralFiles(unittest.TestCase):
         blocks = run("inspect", self.file, self.config).split("\n\n")
         self.assertEqual(len(blocks), 2)
         for block, path in zip(blocks, (self.file, self.config)):
-            self.assertRegex(block, rf"\nfile +{path}\n")
+            self.assertRegex(block, rf"^{path}\n|\nfile +{path}\n")
             self.assertIn(f"mrrope plan {path} -c", block)
         self.assertNotRegex(run("inspect", self.file), r"\nfile ")
 

@@ -51,7 +51,7 @@ def strict(text):
 
 
 def run(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, encoding="utf-8", timeout=300, check=False)
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, encoding="utf-8", timeout=540, check=False)
 
 
 class Documents(unittest.TestCase):
