@@ -41,7 +41,7 @@ void add_plug_in(const ModelFile& model, const Typed& typed, const Plan& plan, s
   if (!typed.method.empty()) file += " --method " + base::shell_quoted(typed.method);
   steps.push_back({"next", file + " --json > plan.json"});
   steps.push_back({"run", "GGML_BACKEND_PATH=/path/to/libggml-mrrope.so MRROPE_PLAN=plan.json " +
-                              longer_command(model, typed, plan)});
+                              longer_command(model, typed, plan) + " -dev MRROPE -ngl 0"});
 }
 
 }  // namespace
