@@ -92,7 +92,10 @@ def test_the_extended_file_loads_and_rotates_by_the_plan(name, tmp_path):
     wanted = plan_of(model, "-c", context, "--method", said["method"])
     layers = {"layers": wanted["spec"]["layers"]} if "layers" in wanted["spec"] else {}
     injected = harness.logits(model, first_position=FAR, ctx=2048, factors=wanted["pair_factors"], attn=wanted["attention_scale"], **layers)
-    assert distance(injected, plain) > 1e-3, "the plan must show"
+    # Gemma 4 rotates its fastest pairs alone, which a plan leaves as they are
+    kept = plan_of(model, "-c", context, "--method", "none")
+    shows = any(wanted[what] != kept[what] for what in ("pair_factors", "attention_scale"))
+    assert (distance(injected, plain) > 1e-3) == shows
     # Factors as a tensor are the same bits; keys (base, linear, yarn) are other float32 roundings of the same angles
     if any(tensor.name.startswith("rope_f") for tensor in gguf.GGUFReader(target).tensors):
         assert harness.same_bits(written, injected)
@@ -106,4 +109,4 @@ def test_a_model_that_does_not_rotate_runs_at_any_length_as_it_is(name, tmp_path
     near, far = (harness.logits(model, first_position=p, ctx=2048) for p in (0, FAR))
     assert harness.same_bits(near, far)
     done = mrrope("extend", model, "--factor", "4", "-o", tmp_path / "longer.gguf")
-    assert done.returncode != 0 and "no rotary embedding" in done.stderr
+    assert done.returncode != 0 and "no table limits its length" in done.stderr
