@@ -286,14 +286,17 @@ TEST(TasksAnswers, WordsOfTheUserAreUsedAndTooFewAreAnErrorThatNamesTheFlag) {
 }
 
 const TaskTexts& item_texts() {
-  static const TaskTexts texts{
-      .items = {
-          {.id = "7",
-           .context = made_prose(300),
-           .question = "Which is it?",
-           .options = {"alpha", "beta", "gamma", "delta"},
-           .answers = {"C"}},
-          {.id = "8", .context = "JACK: Who are you, $$MASK$$?", .question = "", .options = {}, .answers = {"ACE"}}}};
+  static const TaskTexts texts{.items = {{.id = "7",
+                                          .context = made_prose(300),
+                                          .question = "Which is it?",
+                                          .options = {"alpha", "beta", "gamma", "delta"},
+                                          .answers = {"C"}},
+                                         {.task = {},
+                                          .id = "8",
+                                          .context = "JACK: Who are you, $$MASK$$?",
+                                          .question = "",
+                                          .options = {},
+                                          .answers = {"ACE"}}}};
   return texts;
 }
 
