@@ -228,8 +228,9 @@ void add_extend(CLI::App& program, Action& action) {
       "the file to write; with --sidecar, its folder; for a\nHugging Face folder, a second one with links to the\n"
       "weights (default: its config.json is changed, the\noriginal stays beside it)");
   output->type_name("PATH");
-  command->add_flag("--copy", options->extend.copy, "with -o FOLDER: copy the weights, do not link to them")
-      ->needs(output);
+  auto* copy =
+      command->add_flag("--copy", options->extend.copy, "with -o FOLDER: copy the weights, do not link to them");
+  copy->needs(output);
   auto* sidecar = command->add_flag("--sidecar", options->extend.sidecar,
                                     "leave the .gguf alone; write a small second shard and\na script that serves both");
   command->add_flag("--in-place", options->extend.in_place, "change the .gguf itself")
@@ -243,8 +244,9 @@ void add_extend(CLI::App& program, Action& action) {
   auto* relabel =
       command->add_flag("--relabel", options->extend.relabel,
                         "allow another architecture name with the same graph\n(qwen2, qwen3; docs/gguf.md)");
-  for (CLI::Option* forward : {context, factor, method, trained, plan, target, sidecar, relabel})
+  for (CLI::Option* forward : {context, factor, method, trained, plan, target, sidecar, relabel, copy})
     undo->excludes(forward);
+  sidecar->excludes(copy);
   command->add_flag("-f,--force", options->extend.overwrite,
                     "overwrite an existing output; more than 64 times the\ntrained length; --in-place: also a file "
                     "with several\nnames, with a sidecar, or that others may have open");

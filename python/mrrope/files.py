@@ -97,8 +97,8 @@ def extend(
     """Writes a longer context into a model, reads it back, and says what was done.
 
     A .gguf needs `output` (a copy), `in_place` or `sidecar`. In a Hugging Face folder config.json is replaced and the
-    original stays beside it; with `output` a second folder links to the weights instead, or has copies of them (`copy`).
-    undo() is the way back. What an engine would not obey is refused before a byte is written.
+    original stays beside it; with `output` a second folder links to the weights instead, or has copies of them
+    (`copy`). undo() is the way back. What an engine would not obey is refused before a byte is written.
 
     context    the length wanted: 32768, "32k"
     method     as in plan(); None: the recommended one, or the nearest that the engine runs (the first note says so)

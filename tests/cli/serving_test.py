@@ -141,6 +141,20 @@ class Ollama(Gguf):
             self.assertIn("give the model another one", self.extend(output=name, status=1))
         self.assertEqual(list(self.root.iterdir()), [self.file])
 
+    def test_every_shard_of_a_split_model_is_named(self):
+        data = self.bytes
+        count = int.from_bytes(data[16:24], "little")
+        for number in (1, 2):
+            split = [tiny_gguf.entry("split.no", number - 1), tiny_gguf.entry("split.count", 2)]
+            tensor = tiny_gguf.text(f"t{number}") + (1).to_bytes(4, "little") + (8).to_bytes(8, "little") + bytes(12)
+            entries = data[24:data.index(tiny_gguf.text("token_embd.weight"))] if number == 1 else b""
+            header = data[:8] + (1).to_bytes(8, "little") + ((count if number == 1 else 0) + 2).to_bytes(8, "little") + entries + b"".join(split) + tensor
+            (self.root / f"s-0000{number}-of-00002.gguf").write_bytes(header + b"\0" * (-len(header) % 32) + bytes(32))
+        text = self.said("extend", self.root / "s-00001-of-00002.gguf", *PRO, "--target", "ollama", "-o", self.root / "long-00001-of-00002.gguf")
+        self.assertIn("run ollama create long-32k -f", text)
+        self.assertEqual(modelfile((self.root / "Modelfile").read_text()),
+                         [("from", "./long-00001-of-00002.gguf"), ("from", "./long-00002-of-00002.gguf"), ("num_ctx", "32768")])
+
     def test_in_place_and_dry_runs(self):
         text = self.said("extend", self.file, *PRO, "--target", "ollama", "-o", self.root / "x.gguf", "--dry-run")
         self.assertIn(f"it would be {self.root / 'x.gguf'} and {self.root / 'Modelfile'}", text)
