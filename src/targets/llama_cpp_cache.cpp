@@ -73,7 +73,8 @@ class Reader {
       for (double& number : *list) number = number >= 0 && number <= UINT32_MAX ? number : 0;
       return *std::move(list);
     }
-    return std::vector<double>(static_cast<std::size_t>(layers_), keys_.u32(key, 0));
+    fallback.assign(static_cast<std::size_t>(layers_), keys_.u32(key, 0));
+    return fallback;
   }
   static double at(const std::vector<double>& list, int layer) { return list[static_cast<std::size_t>(layer)]; }
 

@@ -286,7 +286,8 @@ TEST(TasksAnswers, WordsOfTheUserAreUsedAndTooFewAreAnErrorThatNamesTheFlag) {
 }
 
 const TaskTexts& item_texts() {
-  static const TaskTexts texts{.items = {{.id = "7",
+  static const TaskTexts texts{.items = {{.task = {},
+                                          .id = "7",
                                           .context = made_prose(300),
                                           .question = "Which is it?",
                                           .options = {"alpha", "beta", "gamma", "delta"},
