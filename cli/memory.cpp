@@ -31,7 +31,7 @@ base::Json bytes_json(double bytes) {
 }
 
 std::string cache_sentence(double bytes, std::int64_t tokens) {
-  return fmt::format("{} for keys and values of {} tokens (f16)", size_text(bytes), tokens);
+  return fmt::format("{} for keys and values of {} tokens (f16, one sequence)", size_text(bytes), tokens);
 }
 
 std::vector<std::string> cache_remarks(const ModelFile& model, std::int64_t tokens) {

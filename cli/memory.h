@@ -23,7 +23,7 @@ std::string cache_text(const ModelFile& model, std::int64_t tokens);
 double cache_bytes(const ModelFile& model, std::int64_t tokens);
 // For JSON: a whole number without a point; beyond any memory it does not matter.
 base::Json bytes_json(double bytes);
-// "111 MiB for keys and values of 32768 tokens (f16)".
+// "111 MiB for keys and values of 32768 tokens (f16, one sequence)".
 std::string cache_sentence(double bytes, std::int64_t tokens);
 
 // What makes it less than `tokens` in every layer, one sentence each: "15 of 18 layers keep at most 1024 tokens".

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "mrrope/provenance.h"
 #include "targets/attempt.h"
 #include "targets/findings.h"
 #include "targets/hf_effective.h"
@@ -70,13 +71,12 @@ std::optional<Reference> reference_of(const HfConfig& config) {
   return out;
 }
 
-std::optional<Reference> reference_of(const formats::GgufRope& rope) {
+// `plan`: of a file that was extended, or of its sidecar.
+std::optional<Reference> reference_of(const formats::GgufRope& rope, const std::optional<Plan>& plan) {
   const Result<RopeSpec> spec = formats::rope_spec(rope);
   if (!spec) return std::nullopt;
-  Reference out{trained_groups(*spec), plain_groups(*spec), rope.context_length};
-  if (!rope.plan) return out;
-  if (const Result<Plan> plan = plan_from_json(*rope.plan)) out.groups = effective_groups(*plan);
-  return out;
+  if (!plan) return Reference{trained_groups(*spec), plain_groups(*spec), rope.context_length};
+  return Reference{effective_groups(*plan), plain_groups(*spec), plan->context_target};
 }
 
 Result<Answer> ask(const EngineInfo& engine, const ModelFile& model, const std::optional<Reference>& reference) {
@@ -198,7 +198,7 @@ bool never_rotates(const ModelFile& model) {
 std::optional<Reference> reference_for(const ModelFile& model) {
   if (const HfConfig* config = model.hf()) return reference_of(*config);
   const Result<formats::GgufRope> rope = formats::read_gguf_rope(*model.gguf());
-  return rope ? reference_of(*rope) : std::nullopt;
+  return rope ? reference_of(*rope, stored_plan(model)) : std::nullopt;
 }
 
 }  // namespace

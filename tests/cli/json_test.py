@@ -138,7 +138,7 @@ class Documents(unittest.TestCase):
         texts = synthetic.write_run(self.folder / "texts", "ppl", list(synthetic.ppl_records()))
         self.valid("compare", "compare", texts)
         self.valid("compare", "compare", needles)
-        self.valid("compare", "compare", needles, "--by-task")
+        self.valid("compare", "compare", needles, "--by", "task")
         self.valid("merge", "merge", texts, texts, "-o", self.folder / "merged")
         self.valid("export", "export", needles, "--lm-eval", self.folder / "results")
         self.fits("tune", synthetic.tune_file())

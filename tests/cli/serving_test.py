@@ -252,8 +252,8 @@ class Sidecar(Gguf):
                 self.assertEqual((found["context_trained"], found["context_extended"], found["method_extended"], found["sidecar"]),
                                  (8192, 32768, "mrrope-pro", str(self.second)))
                 text = self.said("doctor", path)
-                self.assertRegex(text, r"llama\.cpp 0\.5\.0, run slowed 1 \.\. 4 1\.1386 32768")
-                self.assertRegex(text, r"Ollama 0\.30 and later, read plain 1\.0000 8192")
+                self.assertRegex(text, r"llama\.cpp serves it 0\.5\.0 run 1 \.\. 4 1\.1386 32768")
+                self.assertRegex(text, r"ollama plain 0\.30 and later read plain 1\.0000 8192")
                 self.assertIn(f"this is with the flags of {self.script}", text)
                 self.assertIn("runs the model without the sidecar", text)
                 self.assertIn("mrrope extended this model before", self.said("plan", path, "-c", "64k"))
