@@ -109,8 +109,10 @@ std::string carry_text(const ModelFile& model, const RopeSpec& spec) {
   if (deliver("llama.cpp", *probe, model, {.relabel = true})) {
     return fmt::format("{}any table with extend --relabel (llama.cpp)", keys.empty() ? "" : keys + "; ");
   }
-  return keys.empty() ? fmt::format("nothing: {}. The plug-in runs any table (docs/plugin.md)", table.error().message)
-                      : keys + "; no factor tensor (llama.cpp)";
+  if (!keys.empty()) return keys + "; no factor tensor (llama.cpp)";
+  const Result<Choice> choice = choose(model, *probe);
+  if (choice) return choice->words + " by keys; no factor tensor (llama.cpp)";
+  return fmt::format("nothing: {}. The plug-in runs any table (docs/plugin.md)", table.error().message);
 }
 
 void print_cache(const ModelFile& model, std::int64_t context) {

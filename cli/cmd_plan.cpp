@@ -284,15 +284,16 @@ int run_plan(const Options& options) {
       const double bytes = cache_bytes(*model->file, plan->context_target);
       if (bytes > 0) print_fact("memory", cache_sentence(bytes, plan->context_target));
     }
-    print_explanation(*plan);
+    const bool length_alone = outlook.choice && outlook.choice->as_wanted() && !outlook.choice->why.empty();
+    if (!length_alone) print_explanation(*plan);
     // Only llama.cpp's files can be measured from here
     const GgufModel* gguf = model->file ? model->file->gguf() : nullptr;
     const Known known = gguf != nullptr ? known_about(*gguf, model->context_target) : Known{};
     print_outlook(*model, outlook);
-    print_known(*plan, known, method.has_value());
+    print_known(*plan, known, method.has_value() || length_alone);
     print_charts(*plan);
     print_comparison(*plan);
-    const bool untuned = gguf != nullptr && plan->factor > 1 && known.folder.empty() && !method;
+    const bool untuned = gguf != nullptr && plan->factor > 1 && known.folder.empty() && !method && !length_alone;
     print_steps(steps_for(options, *model, *plan, known, outlook),
                 untuned ? tune_command(*model->file, options.model, *plan) : "");
   }

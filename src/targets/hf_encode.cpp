@@ -82,6 +82,9 @@ class Writer {
       const int layer = first.layers.empty() ? -1 : first.layers.front();
       set_if_missing("head_dim", formats::head_dim(model_, first.name, layer));
     }
+    // transformers 5 checks the length of a list by head_dim, and does not load Gemma 4, whose layers differ in it,
+    // unless the file allows that look (AmbiguousGlobalPerLayerAttributeError)
+    if (model_.cls.is(formats::kGlobalHeadDim)) set_if_missing("allow_global_per_layer_attribute_access", true);
     const Json& seen = view_.groups.front().rope;
     if (const auto partial = number_in(seen, "partial_rotary_factor");
         partial.value_or(1) != 1 && takes_rope_scaling()) {
