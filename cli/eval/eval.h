@@ -34,8 +34,8 @@ struct EvalOptions {
 // -m, -f, --methods, --factor, --trained, -o, --json and the flags of llama.cpp.
 void add_eval_options(CLI::App& command, EvalOptions& options);
 
-// Their parts, for commands that have others between them: --methods, --factor and --trained; -o and --json; the flags of
-// llama.cpp.
+// Their parts, for commands that have others between them: --methods, --factor and --trained; -o and --json; the flags
+// of llama.cpp.
 void add_plan_options(CLI::App& command, EvalOptions& options, bool factor_required);
 void add_output_options(CLI::App& command, EvalOptions& options);
 void add_llama_options(CLI::App& command, EvalOptions& options);
