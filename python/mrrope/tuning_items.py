@@ -131,10 +131,11 @@ def _text_of(line: str, place: str) -> str:
         entry = json.loads(line)
     except ValueError as problem:
         raise Error(str(problem), "malformed", place) from problem
-    if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
+    text = entry.get("text") if isinstance(entry, dict) else None
+    if not isinstance(text, str):
         message = 'expected a field "text": a .jsonl is documents, one per line; other files are one text'
         raise Error(message, "malformed", place)
-    return entry["text"]
+    return text
 
 
 def _in_turn(lists: list[list[list[int]]], count: int) -> list[list[int]]:
