@@ -59,8 +59,8 @@ bool is_within(const fs::path& path, const fs::path& folder) {
 
 class Walk {
  public:
-  Walk(const fs::path& source, const std::string& target, const HfConfig& config)
-      : source_(source), target_(target), config_(config) {}
+  Walk(fs::path source, const std::string& target, const HfConfig& config)
+      : source_(std::move(source)), target_(target), config_(config) {}
 
   Result<void> into(const fs::path& folder, int depth) {
     if (depth > kMostDepth) return Error{ErrorCode::unsupported, "folders within folders, too deep", folder.string()};
