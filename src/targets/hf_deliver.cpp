@@ -133,11 +133,11 @@ std::optional<double> other_base(const Plan& plan) {
   return plan.spec.groups.front().base * std::pow(last, n / (n - 1));
 }
 
-// The engines a file must serve: transformers, where it knows the model.
+// The engines a file must serve: transformers, where it knows the model and takes a table for it.
 std::vector<const HfEngine*> judges(const HfEngine* engine, const HfConfig& config) {
   if (engine != nullptr) return {engine};
   const HfEngine* old = find_hf_engine("transformers4");
-  const HfException* row = exception_for(*old, config.model_type(), kDefault);
+  const HfException* row = exception_for(*old, config.model_type(), kLongRope);
   if (row != nullptr && row->outcome == Outcome::refused) return {find_hf_engine("transformers5")};
   return {find_hf_engine("transformers5"), old};
 }

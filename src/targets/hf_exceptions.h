@@ -23,6 +23,9 @@ inline constexpr auto kTransformers5Exceptions = std::to_array<HfException>({
 
 inline constexpr auto kTransformers4Exceptions = std::to_array<HfException>({
     {kFixedModels, kEvery, Outcome::fixed, kFixedTable},
+    {"olmo olmo2", kScaled & ~unsigned{kLinear} & ~unsigned{kDynamic}, Outcome::refused,
+     "takes linear and dynamic only on this model (ValueError: a dictionary with two fields)",
+     "models/olmo2/configuration_olmo2.py, _rope_scaling_validation"},
     {"afmoe axk1 cohere2_moe deepseek_v32 exaone_moe gemma4_text gemma4_unified_text glm4_moe_lite glm_moe_dsa "
      "hyperclovax jais2 lfm2_moe minicpm3 minimax_m2 ministral3 nanochat qwen3_5_moe_text qwen3_5_text solar_open "
      "youtu",

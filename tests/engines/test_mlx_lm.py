@@ -64,6 +64,7 @@ LEFT_OUT = {
     "gemma4_text": "transformers' defaults have layers of two sizes",
     "gemma4_unified_text": "as gemma4_text",
     "gptj": "as codegen",
+    "minicpm": "its class comes with the checkpoint, and transformers has none",
     "ministral3": "its queries' temperature takes the place of L*: the scale is off",
     "olmo": "it ends the process where ai2-olmo is not installed",
     "olmo3": "transformers 4 does not take transformers 5's defaults",

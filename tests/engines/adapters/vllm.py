@@ -47,7 +47,7 @@ LAYERS = {
     "qwen3_5_text": "qwen3_5.Qwen3_5DecoderLayer",
 }
 SECTIONED = list(c.SECTIONED)
-MORE_MODELS = c.sectioned_models(SECTIONED)
+MORE_MODELS = {*MORE_MODELS, *c.sectioned_models(SECTIONED)}
 
 
 def version():
