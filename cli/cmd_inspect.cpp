@@ -188,7 +188,7 @@ Json to_json(const ModelFile& model, const RopeSpec& spec, const ModelFacts& f, 
     for (const EffectiveGroup& g : now->groups) {
       engine["groups"].push_back({{"name", g.name}, {"inv_freq", g.inv_freq}, {"attention_scale", g.attention_scale}});
     }
-    json["effective"] = {engine};
+    json["effective"] = Json::array({engine});
   }
   return json;
 }
