@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mrrope/hf_folder.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -164,7 +165,7 @@ Result<void> second_folder(const std::string& source, const std::string& target,
   if (!fs::is_empty(target, status) || status) return Error{ErrorCode::io, "the folder is not empty", target};
   Made made;
   const Paths paths(target);
-  const Result<void> filled = [&]() -> Result<void> {
+  Result<void> filled = [&]() -> Result<void> {
     if (const auto ok = fill(made); !ok) return ok.error();
     // So that what was trained stays known
     if (const auto ok = write_second(source, paths.original, config.original()); !ok) return ok.error();
@@ -175,7 +176,8 @@ Result<void> second_folder(const std::string& source, const std::string& target,
   // With its config.json it is complete, also if it failed after that
   if (filled || base::is_taken(paths.config)) return filled;
   // Half of a folder would be in the way of the next attempt
-  for (auto path = made.rbegin(); path != made.rend(); ++path) fs::remove(*path, status);
+  std::reverse(made.begin(), made.end());
+  for (const fs::path& path : made) fs::remove(path, status);
   if (*is_new) fs::remove(target, status);
   return filled;
 }
