@@ -5,32 +5,17 @@
 """
 import json
 import os
-import pathlib
 import shlex
 import shutil
 import subprocess
-import sys
-import tempfile
 import unittest
 
 import tiny_gguf
+from in_folder import PROGRAM, InFolder
 
-PROGRAM = sys.argv.pop(1)
 LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
          "num_key_value_heads": 8, "num_hidden_layers": 32, "head_dim": 128, "max_position_embeddings": 8192,
          "rope_theta": 500000.0, "rope_scaling": None, "vocab_size": 128256}
-
-
-class InFolder(unittest.TestCase):
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.root = pathlib.Path(temporary.name)
-
-    def run_program(self, *arguments, status=0):
-        done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done.stderr if status else done.stdout
 
 
 class HuggingFace(InFolder):
