@@ -302,7 +302,7 @@ def test_plans_served_under_names_of_their_own_are_compared(tmp_path):
         for name in ("one", "other"):
             run("niah", "--lengths", "512", "--depths", 3, "--endpoint", url, "--model", name, "-o", tmp_path / "run")
     text = subprocess.run([MRROPE, "compare", tmp_path / "run", "--baseline", "one"], capture_output=True, text=True, check=True).stdout
-    assert "points against one" in text and "other" in text and "paired over 3 samples" in text
+    assert "points against one" in text and "other" in text and "paired test over 3 samples" in text
     subprocess.run([MRROPE, "export", tmp_path / "run", "--lm-eval", tmp_path / "lm"], capture_output=True, check=True)
     assert {folder.name for folder in (tmp_path / "lm").iterdir()} == {"one", "other"}
 

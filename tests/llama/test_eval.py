@@ -158,7 +158,7 @@ def test_a_record_tells_what_the_layers_did_that_see_the_whole_text(tmp_path):
 def test_the_gap_probe_refuses_models_whose_layers_see_a_window(methods, tmp_path):
     got = subprocess.run([MRROPE, "eval", "gap", "-m", harness.tiny_models()["gemma3"], "-f", TEXT, "--factor", "4", "--methods", methods,
                           "--gaps", "0,1k", "--tokens", "128", "-o", tmp_path / "run"], capture_output=True, text=True)
-    assert got.returncode != 0 and "measure with eval ppl" in got.stderr
+    assert got.returncode != 0 and "use mrrope eval ppl" in got.stderr
     assert not (tmp_path / "run").exists()
 
 
