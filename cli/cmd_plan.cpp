@@ -284,7 +284,9 @@ int run_plan(const Options& options) {
       const double bytes = cache_bytes(*model->file, plan->context_target);
       if (bytes > 0) print_fact("memory", cache_sentence(bytes, plan->context_target));
     }
-    const bool length_alone = outlook.choice && outlook.choice->as_wanted() && !outlook.choice->why.empty();
+    // Where only windows rotate, or nothing does, no table is to be explained
+    const bool length_alone = outlook.choice ? outlook.choice->as_wanted() && !outlook.choice->why.empty()
+                                             : model->file && rotation_in_llama_cpp(*model->file) == Rotation::none;
     if (!length_alone) print_explanation(*plan);
     // Only llama.cpp's files can be measured from here
     const GgufModel* gguf = model->file ? model->file->gguf() : nullptr;

@@ -19,6 +19,7 @@
 #include "mrrope/units.h"
 #include "targets/deviation.h"
 #include "targets/extend_formats.h"
+#include "targets/windows.h"
 
 namespace mrrope {
 
@@ -123,7 +124,7 @@ Result<double> targets::read_back(const std::string& path, std::string_view engi
   return difference;
 }
 
-Extension targets::described(const Delivery& delivery, const Plan& plan, std::string model) {
+Extension targets::described(const ModelFile& source, const Delivery& delivery, const Plan& plan, std::string model) {
   Extension out;
   out.residual = delivery.residual;
   out.scale_residual = delivery.scale_residual;
@@ -137,7 +138,10 @@ Extension targets::described(const Delivery& delivery, const Plan& plan, std::st
                     brief(plan.method), *plan.length));
     stored.length.reset();  // what explain() says of changing tables does not hold for a file
   }
-  for (std::string& caution : explain(stored).cautions) out.notes.push_back(std::move(caution));
+  // What windows alone rotate by stays within them: no angle is new
+  if (targets::only_window(source) == 0) {
+    for (std::string& caution : explain(stored).cautions) out.notes.push_back(std::move(caution));
+  }
   if (!model.empty()) {  // a dry run that names no file has nothing to start
     const std::string word = base::shell_quoted(model);
     for (const std::string& command : delivery.commands) out.commands.push_back(base::replaced(command, "{}", word));

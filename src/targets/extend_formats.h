@@ -52,6 +52,6 @@ std::vector<FieldChange> rows_of(const GgufModel& model, const GgufEdits& edits)
 Result<double> read_back(const std::string& path, std::string_view engine, const Plan& plan);
 
 // What all deliveries say of themselves and of their plan, with `model` for the {} of their commands.
-Extension described(const Delivery& delivery, const Plan& plan, std::string model);
+Extension described(const ModelFile& source, const Delivery& delivery, const Plan& plan, std::string model);
 
 }  // namespace mrrope::targets

@@ -91,7 +91,7 @@ Result<Extension> extend_gguf(const ModelFile& model, const Plan& plan, const Ex
   if (!edits) return edits.error();
   const Result<std::string> target = checked_target(model, options);
   if (!target) return target.error();
-  Extension out = described(*delivery, plan, *target);
+  Extension out = described(model, *delivery, plan, *target);
   address_front_end(engine, plan, out);
   out.changes = rows_of(*model.gguf(), *edits);
   out.changes.push_back({"mrrope.padding", "", "(filler, if blocks need it)"});

@@ -66,7 +66,7 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
   if (const auto ok = edited.apply(delivery->hf); !ok) return ok.error();
 
   const std::string target = options.output.empty() ? folder : options.output;
-  Extension out = described(*delivery, plan, target);
+  Extension out = described(model, *delivery, plan, target);
   for (const HfChange& change : delivery->hf) out.changes.push_back({change.path, change.before, change.after});
   out.written = config_in(target);
   if (std::error_code status; options.output.empty() && fs::is_symlink(config_in(folder), status)) {

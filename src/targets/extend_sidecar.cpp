@@ -252,7 +252,7 @@ Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delive
     if (const auto ok = write_files(model, names, edits, text, options.overwrite); !ok) return ok.error();
   }
   delivery.commands = {fmt::format("llama-server -m {{}} -c {} --override-kv {}", plan.context_target, overrides)};
-  Extension out = described(delivery, plan, names.first.string());
+  Extension out = described(model, delivery, plan, names.first.string());
   out.commands.insert(out.commands.begin(), base::shell_quoted(names.script.string()));
   out.changes = rows_of(gguf, delivery.gguf);
   out.written = names.second.string();

@@ -170,7 +170,7 @@ Delivery finish(const Plan& plan, const GgufRope& rope, Candidate candidate) {
   out.scale_residual = candidate.scale_residual;
   out.commands.push_back(fmt::format("llama-server -m {{}} -c {}", plan.context_target));
   out.commands.push_back(fmt::format("llama-cli -m {{}} -c {}", plan.context_target));
-  if (only_windows_rotate(rope)) {
+  if (only_windows_rotate(rope) && !std::holds_alternative<None>(plan.method.law)) {
     out.notes.push_back(
         fmt::format("Only layers with a window of {} tokens rotate in this model; its other layers know no "
                     "positions. Try it first with a larger -c and nothing else.",
@@ -225,11 +225,6 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
   if (architecture == nullptr) {
     return Error{ErrorCode::unsupported,
                  fmt::format("llama.cpp v0.5.0 does not know the architecture \"{}\"", rope.architecture), ""};
-  }
-  if (architecture->factors == Factors::no_rope) {
-    return Error{ErrorCode::unsupported,
-                 fmt::format("no layer of {} rotates in llama.cpp, so no table limits its length", rope.architecture),
-                 ""};
   }
   std::vector<Candidate> keys = by_keys(plan, model, rope, architecture->keys);
   const bool takes_factors = architecture->factors == Factors::freqs_or_lists ||
