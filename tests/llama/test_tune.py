@@ -148,7 +148,7 @@ def test_plan_knows_the_search_that_measured_this_very_model(tuned, tmp_path):
     (tmp_path / "tuned").symlink_to(folder)
     here = subprocess.run([MRROPE, "plan", MODEL, "-c", "1k"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert "mrrope tune measured this very model" in " ".join(here.split())
-    assert "--plan tuned -o longer.gguf" in here
+    assert "--plan tuned -o tiny-512-1k.gguf" in here
     subprocess.run([MRROPE, "extend", MODEL, "--plan", "tuned", "-o", "longer.gguf"], cwd=tmp_path, capture_output=True, check=True)
     assert json.loads(mrrope("inspect", tmp_path / "longer.gguf", "--json").stdout)["context_extended"] == result["plan"]["context_target"]
     # Another length, another file: a search says nothing about them
