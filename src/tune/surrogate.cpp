@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/linear_system.h"
+
 namespace mrrope::tune {
 
 namespace {
@@ -19,35 +21,6 @@ double cubed_distance(std::span<const double> a, std::span<const double> b) {
   double squares = 0;
   for (std::size_t d = 0; d < a.size(); ++d) squares += (a[d] - b[d]) * (a[d] - b[d]);
   return squares * std::sqrt(squares);
-}
-
-// Gauss, with pivots from the column. A column without one is left out: its unknown is 0.
-std::vector<double> solved(std::vector<std::vector<double>> a, std::vector<double> y) {
-  constexpr double kNothing = 1e-12;
-  const std::size_t n = y.size();
-  std::vector<std::size_t> row_of(n, n);
-  std::size_t row = 0;
-  for (std::size_t column = 0; column < n; ++column) {
-    std::size_t pivot = row;
-    for (std::size_t i = row; i < n; ++i) {
-      if (std::abs(a[i][column]) > std::abs(a[pivot][column])) pivot = i;
-    }
-    if (row == n || std::abs(a[pivot][column]) < kNothing) continue;
-    std::swap(a[pivot], a[row]);
-    std::swap(y[pivot], y[row]);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (i == row) continue;
-      const double by = a[i][column] / a[row][column];
-      for (std::size_t k = column; k < n; ++k) a[i][k] -= by * a[row][k];
-      y[i] -= by * y[row];
-    }
-    row_of[column] = row++;
-  }
-  std::vector<double> x(n, 0);
-  for (std::size_t column = 0; column < n; ++column) {
-    if (row_of[column] < n) x[column] = y[row_of[column]] / a[row_of[column]][column];
-  }
-  return x;
 }
 
 }  // namespace
@@ -65,7 +38,7 @@ Surrogate::Surrogate(std::vector<std::vector<double>> points, std::span<const do
     a[i][n] = a[n][i] = 1;
     for (std::size_t d = 0; d < dims; ++d) a[i][n + 1 + d] = a[n + 1 + d][i] = points_[i][d];
   }
-  weights_ = solved(std::move(a), std::move(y));
+  weights_ = base::solved(std::move(a), std::move(y));
 }
 
 double Surrogate::at(std::span<const double> point) const {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// Does the server lie in some direction from a plan? Least squares on the differences that small changes of the table
+// make, with errors that allow for rows of one reading being alike.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "mrrope/plan.h"
+
+namespace mrrope::probe {
+
+// Changes of a table: of the attention scale, then of the speeds of pairs, by tents over the pair index that overlap
+// by half. Only pairs that a reading can feel: from a wavelength of a few tokens to some times its length.
+struct Directions {
+  std::vector<std::vector<double>> tents;  // weight of each pair, 0 … 1; sums to 1 over the pairs that are felt
+  [[nodiscard]] std::size_t count() const { return tents.size() + 1; }
+};
+Directions directions_of(const Plan& plan, std::size_t longest_reading);
+
+// The plan with everything of one direction larger by `relative`. Speeds and scales of groups that are not extended
+// stay.
+Plan moved(const Plan& plan, const Directions& directions, std::size_t direction, double relative);
+
+// Where another plan lies, in steps of these directions.
+std::vector<double> place_of(const Plan& other, const Plan& plan, const Directions& directions);
+
+struct Slopes {
+  std::vector<double> step;                     // per direction, relative: what moves the plan to the server
+  std::vector<double> error;                    // standard errors, by the spread over readings
+  std::vector<std::vector<double>> covariance;  // of the steps
+};
+// `residual`: server minus plan, roots of a reading; `slope`: of each direction, what a step of 1 adds to them.
+// Domain: more readings than directions.
+Slopes slopes(const std::vector<std::vector<double>>& residual,
+              const std::vector<std::vector<std::vector<double>>>& slope);
+
+}  // namespace mrrope::probe
