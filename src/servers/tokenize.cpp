@@ -14,6 +14,7 @@
 #include "mrrope/servers.h"
 #include "servers/api.h"
 #include "servers/check.h"
+#include "servers/question.h"
 #include "servers/transfer.h"
 
 namespace mrrope {
@@ -25,19 +26,8 @@ using servers::HttpResponse;
 using servers::ServerUrl;
 using servers::Transfers;
 
-constexpr std::chrono::milliseconds kLook{100};
-
 Error unsupported(const ServerUrl& server, std::string message) {
   return {ErrorCode::unsupported, std::move(message), server.given};
-}
-
-Result<HttpResponse> exchange(Transfers& transfers, servers::HttpRequest request, const std::atomic<bool>* cancel) {
-  transfers.start(std::move(request));
-  for (;;) {
-    if (cancel != nullptr && *cancel) return Error{ErrorCode::cancelled, "cancelled", ""};
-    std::vector<Transfers::Finished> finished = transfers.wait(kLook);
-    if (!finished.empty()) return std::move(finished.front().response);
-  }
 }
 
 // The count; ErrorCode::unsupported if the server does not understand the question.
@@ -47,19 +37,17 @@ Result<std::int64_t> ask(Transfers& transfers, const ServerOptions& options, con
                                .body = std::move(question),
                                .api_key = options.api_key,
                                .deadline_s = options.deadline_s};
-  const Result<HttpResponse> response = exchange(transfers, std::move(request), cancel);
-  if (!response) {
-    if (response.error().code == ErrorCode::cancelled) return response.error();
-    return servers::no_answer(options, server, response.error()).error;
-  }
-  if (response->status < 200 || response->status >= 300) {
-    std::string said = servers::status_text(*response, options.api_key);
-    const int status = response->status;
+  const Result<servers::Exchanged> exchanged =
+      servers::exchange(transfers, options, server, std::move(request), cancel);
+  if (!exchanged) return exchanged.error();
+  const HttpResponse& response = exchanged->response;
+  if (const int status = response.status; status < 200 || status >= 300) {
+    std::string said = servers::status_text(response, options.api_key);
     if (status == 401 || status == 403) return Error{ErrorCode::invalid_argument, std::move(said), server.given};
     if (status == 408 || status == 429 || status >= 500) return Error{ErrorCode::io, std::move(said), server.given};
     return unsupported(server, "the server does not count tokens: " + said);
   }
-  const Result<Json> json = base::parse_json(response->body);
+  const Result<Json> json = base::parse_json(response.body);
   if (!json || !json->is_object()) return unsupported(server, "POST /tokenize is not answered with a JSON object");
   if (const auto count = json->find("count"); count != json->end() && count->is_number_unsigned()) {
     if (const auto value = count->get<std::uint64_t>(); value <= std::uint64_t{1} << 53) {
