@@ -3,15 +3,15 @@
 // Which table does a server rotate by? Nothing in its protocol says so, but the probabilities of the next token do: the
 // same weights run here under candidate plans give other ones, and the plan that gives the server's is the server's.
 //
-//   Fingerprint search(spec, suspects(spec, {.advertised = 32768}), readings);      // readings: what the server said
-//   while (const auto question = search.ask()) search.tell(run(question->plan, readings, question->which));
+//   Fingerprint search(spec, suspects(spec, {.advertised = 32768}), statements);      // statements: what the server said
+//   while (const auto question = search.ask()) search.tell(run(question->plan, statements, question->which));
 //   search.verdict();                                     // "mrrope-pro x4", tied, none of these, cannot tell
 //
 // A search asks and never runs anything: llama.cpp here (mrrope/fingerprinting.h) and transformers in Python answer.
 //
 // The distance between two rows of probabilities is Hellinger's, on the tokens that the server lists and the rest: it
 // is 0 … 1, and weighs a token as rounding and quantisation disturb it. A plan is out when the logarithms of its
-// distances, paired reading by reading, are above those of the best plan (Student's t, p < 0.0005). What is left is
+// distances, paired statement by statement, are above those of the best plan (Student's t, p < 0.0005). What is left is
 // then moved a little: the attention scale, and the speeds of pairs by their wavelengths. If the server's rows lie
 // systematically in one of these directions, its table is another one, however well this one fits: the next best guess
 // follows from the slopes, and is run as well. Noise has no such direction. docs/probe.md has the evidence.
@@ -29,20 +29,20 @@
 
 namespace mrrope::probe {
 
-// Log probabilities of some next tokens after tokens[0 … at) of a reading; the likeliest of the whole vocabulary.
+// Log probabilities of some next tokens after tokens[0 … at) of a statement; the likeliest of the whole vocabulary.
 struct Row {
   std::size_t at = 0;
   std::vector<std::int32_t> tokens;
   std::vector<double> log_p;  // natural; <= 0
 };
 
-// A sequence and what the server said within it. Rows of one reading share their noise and count as one observation.
-struct Reading {
+// A sequence and what the server said within it. Rows of one statement share their noise and count as one observation.
+struct Statement {
   std::vector<std::int32_t> tokens;
   std::vector<Row> rows;
 };
 
-// What a plan makes of the same tokens: log_p of each row, reading by reading.
+// What a plan makes of the same tokens: log_p of each row, statement by statement.
 using Echo = std::vector<std::vector<std::vector<double>>>;
 
 // A table that the server may run.
@@ -61,7 +61,7 @@ std::vector<Suspect> suspects(const RopeSpec& spec, const SuspectOptions& option
 
 struct Rival {
   std::string name;
-  double distance = 0;  // mean over readings
+  double distance = 0;  // mean over statements
   double times = 1;     // its distances are so many times the best one's (geometric mean)
   bool out = false;     // certainly worse than the best
 };
@@ -80,20 +80,20 @@ struct TableVerdict {
   // where it agrees.
   double scale_off = 0;
   double scale_error = 0;
-  double distance = 0;                 // of the best, mean over readings
+  double distance = 0;                 // of the best, mean over statements
   double noise = 0;                    // of single tokens, which no table reaches: what weights and engines differ by
   std::vector<Rival> rivals = {};      // every table that was tried, the nearest first
   std::vector<std::string> tied = {};  // names, without the best
   std::string why = {};                // for `none` and `unclear`: a sentence
-  std::size_t readings = 0;
+  std::size_t statements = 0;
 };
 const char* to_string(TableVerdict::Kind kind) noexcept;
 
 class Fingerprint {
  public:
-  // Readings of a single token carry no table: they tell how far weights and engines are apart. Domain: suspects is not
+  // Statements of a single token carry no table: they tell how far weights and engines are apart. Domain: suspects is not
   // empty, plans are of `spec`.
-  Fingerprint(RopeSpec spec, std::vector<Suspect> suspects, std::vector<Reading> readings);
+  Fingerprint(RopeSpec spec, std::vector<Suspect> suspects, std::vector<Statement> statements);
   Fingerprint(Fingerprint&&) noexcept;
   Fingerprint& operator=(Fingerprint&&) noexcept;
   Fingerprint(const Fingerprint&) = delete;
@@ -102,12 +102,12 @@ class Fingerprint {
 
   struct Question {
     const Plan* plan = nullptr;
-    std::vector<std::size_t> which;  // readings
+    std::vector<std::size_t> which;  // statements
   };
   // What to run next; nothing: the verdict stands. At most some hundred questions, most of them on a part of the
-  // readings.
+  // statements.
   [[nodiscard]] std::optional<Question> ask() const;
-  // The answer to the last question, readings in the order of Question::which. Domain: rows as in the readings.
+  // The answer to the last question, statements in the order of Question::which. Domain: rows as in the statements.
   void tell(const Echo& echo);
   [[nodiscard]] TableVerdict verdict() const;
   [[nodiscard]] std::size_t alive() const;  // suspects that are left, for a progress line

@@ -28,9 +28,9 @@ void append(std::vector<double>& all, std::span<const double> log_p) {
 
 }  // namespace
 
-std::vector<double> roots_of(const Reading& reading) {
+std::vector<double> roots_of(const Statement& statement) {
   std::vector<double> out;
-  for (const Row& row : reading.rows) append(out, row.log_p);
+  for (const Row& row : statement.rows) append(out, row.log_p);
   return out;
 }
 

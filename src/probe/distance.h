@@ -14,8 +14,8 @@ namespace mrrope::probe {
 // distance is twice Hellinger's, and noise of the logits moves each of them by about as much as it weighs.
 std::vector<double> roots(std::span<const double> log_p);
 
-// Roots of all rows of a reading, one after the other.
-std::vector<double> roots_of(const Reading& reading);
+// Roots of all rows of a statement, one after the other.
+std::vector<double> roots_of(const Statement& statement);
 std::vector<double> roots_of(const std::vector<std::vector<double>>& log_p);
 
 // Hellinger's squared distance, 0 … 1, mean over rows. Domain: equal sizes, rows > 0.

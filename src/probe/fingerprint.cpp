@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Three phases. Screening: every suspect on the readings, a text at a time, until it is out. Slopes: the best one is
+// Three phases. Screening: every suspect on the statements, a text at a time, until it is out. Slopes: the best one is
 // moved a little in each direction. Guesses: where the slopes point elsewhere, tables of published methods there are
 // run, too, and the slopes taken again at the new best one. Then the verdict.
 #include "mrrope/fingerprint.h"
@@ -23,7 +23,7 @@ namespace mrrope::probe {
 
 namespace {
 
-// Of readings that are run together before suspects are struck out; also the fewest that may strike one out.
+// Of statements that are run together before suspects are struck out; also the fewest that may strike one out.
 constexpr std::size_t kBatch = 8;
 // Two computations of one table in float16 differ by less.
 constexpr double kRounding = 1e-7;
@@ -47,8 +47,8 @@ double certain_t(std::size_t freedom) {
 
 struct Tried {
   Suspect suspect;
-  std::vector<std::vector<double>> roots;  // per reading; empty: not run
-  std::vector<double> distance;            // per reading; negative: not run
+  std::vector<std::vector<double>> roots;  // per statement; empty: not run
+  std::vector<double> distance;            // per statement; negative: not run
   bool out = false;
 };
 
@@ -63,9 +63,9 @@ struct Job {
 
 struct Fingerprint::Impl {
   RopeSpec spec;
-  std::vector<Reading> readings;
+  std::vector<Statement> statements;
   std::vector<std::vector<double>> served;  // roots
-  std::vector<std::size_t> singles, texts;  // readings of one token, and the others
+  std::vector<std::size_t> singles, texts;  // statements of one token, and the others
   std::vector<Tried> tried;
   std::deque<Job> jobs;
   std::size_t next_text = 0;
@@ -84,7 +84,7 @@ struct Fingerprint::Impl {
     return out;
   }
 
-  // Mean of the logarithms: a reading on which all tables agree counts as much as one that tells them apart.
+  // Mean of the logarithms: a statement on which all tables agree counts as much as one that tells them apart.
   double log_distance(const Tried& one) const {
     double sum = 0;
     std::size_t n = 0;
@@ -138,7 +138,7 @@ struct Fingerprint::Impl {
     found.reset();
     const Plan& plan = tried[best].suspect.plan;
     std::size_t longest = 0;
-    for (const Reading& reading : readings) longest = std::max(longest, reading.tokens.size());
+    for (const Statement& statement : statements) longest = std::max(longest, statement.tokens.size());
     directions = directions_of(plan, longest);
     slope.assign(directions.count(), {});
     if (!singles.empty()) jobs.push_back({Job::What::single, best, plan, singles});
@@ -164,8 +164,8 @@ struct Fingerprint::Impl {
     for (Suspect& one : guesses(tried[best].suspect, directions, *found)) {
       const auto same = [&](const Tried& other) { return same_table(other.suspect.plan, one.plan); };
       if (std::any_of(tried.begin(), tried.end(), same)) continue;
-      tried.push_back({std::move(one), std::vector<std::vector<double>>(readings.size()),
-                       std::vector<double>(readings.size(), -1), false});
+      tried.push_back({std::move(one), std::vector<std::vector<double>>(statements.size()),
+                       std::vector<double>(statements.size(), -1), false});
       jobs.push_back({Job::What::suspect, tried.size() - 1, tried.back().suspect.plan, texts});
     }
   }
@@ -205,16 +205,16 @@ struct Fingerprint::Impl {
   std::size_t slopes_of = 0;
 };
 
-Fingerprint::Fingerprint(RopeSpec spec, std::vector<Suspect> suspects, std::vector<Reading> readings)
+Fingerprint::Fingerprint(RopeSpec spec, std::vector<Suspect> suspects, std::vector<Statement> statements)
     : impl_(std::make_unique<Impl>()) {
   assert(!suspects.empty());
   impl_->spec = std::move(spec);
-  impl_->readings = std::move(readings);
-  const std::size_t n = impl_->readings.size();
+  impl_->statements = std::move(statements);
+  const std::size_t n = impl_->statements.size();
   for (std::size_t r = 0; r < n; ++r) {
-    impl_->served.push_back(roots_of(impl_->readings[r]));
-    if (impl_->readings[r].rows.empty()) continue;
-    (impl_->readings[r].rows.back().at <= 1 ? impl_->singles : impl_->texts).push_back(r);
+    impl_->served.push_back(roots_of(impl_->statements[r]));
+    if (impl_->statements[r].rows.empty()) continue;
+    (impl_->statements[r].rows.back().at <= 1 ? impl_->singles : impl_->texts).push_back(r);
   }
   for (Suspect& one : suspects) {
     impl_->tried.push_back({std::move(one), std::vector<std::vector<double>>(n), std::vector<double>(n, -1), false});
@@ -240,7 +240,7 @@ void Fingerprint::tell(const Echo& echo) {
   for (std::size_t k = 0; k < job.which.size(); ++k) {
     const std::size_t r = job.which[k];
     std::vector<double> here = roots_of(echo[k]);
-    const double far = distance(impl_->served[r], here, impl_->readings[r].rows.size());
+    const double far = distance(impl_->served[r], here, impl_->statements[r].rows.size());
     sum += far;
     if (job.what == Job::What::suspect) {
       impl_->tried[job.index].distance[r] = far;
@@ -264,7 +264,7 @@ std::size_t Fingerprint::alive() const {
 TableVerdict Fingerprint::verdict() const {
   const Impl& s = *impl_;
   TableVerdict out;
-  out.readings = s.texts.size();
+  out.statements = s.texts.size();
   if (s.texts.size() <= kBatch || !s.found) {
     out.why = fmt::format("{} texts with log probabilities are too few to tell tables apart", s.texts.size());
     return out;

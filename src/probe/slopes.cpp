@@ -15,7 +15,7 @@ namespace {
 
 // Pairs that turn faster are the same in every plan that people use, and their angles at a distance wrap around.
 constexpr double kShortestWave = 8;
-// At the end of a reading a pair of this many times its length has turned by a quarter of a radian.
+// At the end of a statement a pair of this many times its length has turned by a quarter of a radian.
 constexpr double kLongestWave = 24;
 constexpr int kTents = 4;
 
@@ -53,14 +53,14 @@ bool is_extended(const Plan& plan, std::size_t group) {
 
 }  // namespace
 
-Directions directions_of(const Plan& plan, std::size_t longest_reading) {
+Directions directions_of(const Plan& plan, std::size_t longest) {
   const std::vector<double>& speed = plan.groups.front().inv_freq;
   const double shortest = 2 * std::numbers::pi / kShortestWave;
-  const double longest = 2 * std::numbers::pi / (kLongestWave * static_cast<double>(longest_reading));
+  const double slowest = 2 * std::numbers::pi / (kLongestWave * static_cast<double>(longest));
   std::size_t first = 0;
   while (first < speed.size() && speed[first] > shortest) ++first;
   std::size_t end = first;
-  while (end < speed.size() && speed[end] >= longest) ++end;
+  while (end < speed.size() && speed[end] >= slowest) ++end;
   Directions out;
   const auto felt = static_cast<double>(end - first);
   const int tents = static_cast<int>(std::min<std::size_t>(kTents, end - first));
@@ -114,10 +114,10 @@ std::vector<double> place_of(const Plan& other, const Plan& plan, const Directio
 Slopes slopes(const std::vector<std::vector<double>>& residual,
               const std::vector<std::vector<std::vector<double>>>& slope) {
   const std::size_t n = slope.size();
-  const std::size_t readings = residual.size();
+  const std::size_t statements = residual.size();
   Matrix squares(n, std::vector<double>(n, 0));
   std::vector<double> projected(n, 0);
-  for (std::size_t r = 0; r < readings; ++r) {
+  for (std::size_t r = 0; r < statements; ++r) {
     for (std::size_t i = 0; i < n; ++i) {
       projected[i] += dot(slope[i][r], residual[r]);
       for (std::size_t j = 0; j < n; ++j) squares[i][j] += dot(slope[i][r], slope[j][r]);
@@ -126,7 +126,7 @@ Slopes slopes(const std::vector<std::vector<double>>& residual,
   Slopes out;
   out.step = base::solved(squares, projected);
   Matrix meat(n, std::vector<double>(n, 0));
-  for (std::size_t r = 0; r < readings; ++r) {
+  for (std::size_t r = 0; r < statements; ++r) {
     std::vector<double> left = residual[r];
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t k = 0; k < left.size(); ++k) left[k] -= out.step[i] * slope[i][r][k];
@@ -139,7 +139,7 @@ Slopes slopes(const std::vector<std::vector<double>>& residual,
   }
   const Matrix bread = inverse(squares);
   out.covariance = product(product(bread, meat), bread);
-  const double few = readings > n ? static_cast<double>(readings) / static_cast<double>(readings - n) : 1;
+  const double few = statements > n ? static_cast<double>(statements) / static_cast<double>(statements - n) : 1;
   for (std::size_t i = 0; i < n; ++i) {
     for (double& value : out.covariance[i]) value *= few;
     out.error.push_back(std::sqrt(std::max(0.0, out.covariance[i][i])));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Does the server lie in some direction from a plan? Least squares on the differences that small changes of the table
-// make, with errors that allow for rows of one reading being alike.
+// make, with errors that allow for rows of one statement being alike.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 namespace mrrope::probe {
 
 // Changes of a table: of the attention scale, then of the speeds of pairs, by tents over the pair index that overlap
-// by half. Only pairs that a reading can feel: from a wavelength of a few tokens to some times its length.
+// by half. Only pairs that a statement can feel: from a wavelength of a few tokens to some times its length.
 struct Directions {
   std::vector<std::vector<double>> tents;  // weight of each pair, 0 … 1; sums to 1 over the pairs that are felt
   [[nodiscard]] std::size_t count() const { return tents.size() + 1; }
 };
-Directions directions_of(const Plan& plan, std::size_t longest_reading);
+Directions directions_of(const Plan& plan, std::size_t longest);
 
 // The plan with everything of one direction larger by `relative`. Speeds and scales of groups that are not extended
 // stay.
@@ -28,11 +28,11 @@ std::vector<double> place_of(const Plan& other, const Plan& plan, const Directio
 
 struct Slopes {
   std::vector<double> step;                     // per direction, relative: what moves the plan to the server
-  std::vector<double> error;                    // standard errors, by the spread over readings
+  std::vector<double> error;                    // standard errors, by the spread over statements
   std::vector<std::vector<double>> covariance;  // of the steps
 };
-// `residual`: server minus plan, roots of a reading; `slope`: of each direction, what a step of 1 adds to them.
-// Domain: more readings than directions.
+// `residual`: server minus plan, roots of a statement; `slope`: of each direction, what a step of 1 adds to them.
+// Domain: more statements than directions.
 Slopes slopes(const std::vector<std::vector<double>>& residual,
               const std::vector<std::vector<std::vector<double>>>& slope);
 
