@@ -50,6 +50,6 @@ if(llama_FOUND)
   mrrope_room(llama HEADERS runtime.h NEEDS nodes formats files plan theory base USES llama ggml::ggml ggml::ggml-base)
   target_compile_definitions(mrrope_llama PRIVATE MRROPE_LLAMA_VERSION="${LLAMA_VERSION}"
                                                   MRROPE_GGML_BACKENDS="${GGML_BACKEND_DIR}")
-  mrrope_room(in_process HEADERS attention.h benchmarks.h perplexity.h tuning.h
-              NEEDS tune measure llama nodes runs tasks formats files plan theory base USES hwy::hwy)
+  mrrope_room(in_process HEADERS attention.h benchmarks.h fingerprinting.h perplexity.h tuning.h
+              NEEDS probe targets tune measure llama nodes runs tasks formats files plan theory base USES hwy::hwy)
 endif()

@@ -3,8 +3,8 @@
 // Which table does a server rotate by? Nothing in its protocol says so, but the probabilities of the next token do: the
 // same weights run here under candidate plans give other ones, and the plan that gives the server's is the server's.
 //
-//   Fingerprint search(spec, suspects(spec, {.advertised = 32768}), statements);      // statements: what the server said
-//   while (const auto question = search.ask()) search.tell(run(question->plan, statements, question->which));
+//   Fingerprint search(spec, suspects(spec, {.advertised = 32768}), statements);      // statements: what the server
+//   said while (const auto question = search.ask()) search.tell(run(question->plan, statements, question->which));
 //   search.verdict();                                     // "mrrope-pro x4", tied, none of these, cannot tell
 //
 // A search asks and never runs anything: llama.cpp here (mrrope/fingerprinting.h) and transformers in Python answer.
@@ -32,18 +32,21 @@ namespace mrrope::probe {
 // Log probabilities of some next tokens after tokens[0 … at) of a statement; the likeliest of the whole vocabulary.
 struct Row {
   std::size_t at = 0;
-  std::vector<std::int32_t> tokens;
-  std::vector<double> log_p;  // natural; <= 0
+  std::vector<std::int32_t> tokens = {};
+  std::vector<double> log_p = {};  // natural; <= 0
 };
 
 // A sequence and what the server said within it. Rows of one statement share their noise and count as one observation.
 struct Statement {
-  std::vector<std::int32_t> tokens;
-  std::vector<Row> rows;
+  std::vector<std::int32_t> tokens = {};
+  std::vector<Row> rows = {};
 };
 
 // What a plan makes of the same tokens: log_p of each row, statement by statement.
 using Echo = std::vector<std::vector<std::vector<double>>>;
+
+// Hellinger's squared distance, mean over rows and statements. Domain: rows as in the statements.
+double mean_distance(const std::vector<Statement>& statements, const Echo& echo);
 
 // A table that the server may run.
 struct Suspect {
@@ -91,8 +94,8 @@ const char* to_string(TableVerdict::Kind kind) noexcept;
 
 class Fingerprint {
  public:
-  // Statements of a single token carry no table: they tell how far weights and engines are apart. Domain: suspects is not
-  // empty, plans are of `spec`.
+  // Statements of a single token carry no table: they tell how far weights and engines are apart. Domain: suspects is
+  // not empty, plans are of `spec`.
   Fingerprint(RopeSpec spec, std::vector<Suspect> suspects, std::vector<Statement> statements);
   Fingerprint(Fingerprint&&) noexcept;
   Fingerprint& operator=(Fingerprint&&) noexcept;

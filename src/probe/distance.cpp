@@ -47,4 +47,12 @@ double distance(std::span<const double> a, std::span<const double> b, std::size_
   return squares / 2 / static_cast<double>(rows);
 }
 
+double mean_distance(const std::vector<Statement>& statements, const Echo& echo) {
+  double sum = 0;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    sum += distance(roots_of(statements[i]), roots_of(echo[i]), statements[i].rows.size());
+  }
+  return sum / static_cast<double>(statements.size());
+}
+
 }  // namespace mrrope::probe

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Three phases. Screening: every suspect on the statements, a text at a time, until it is out. Slopes: the best one is
-// moved a little in each direction. Guesses: where the slopes point elsewhere, tables of published methods there are
-// run, too, and the slopes taken again at the new best one. Then the verdict.
+// moved a little in each direction. Lines: where the server lies off, the best laws are followed along their factors,
+// the best of all along its attention scale, and the slopes are taken again there. Then the verdict.
 #include "mrrope/fingerprint.h"
 
 #include <fmt/format.h>
@@ -16,6 +16,7 @@
 
 #include "mrrope/statistics.h"
 #include "probe/distance.h"
+#include "probe/line_search.h"
 #include "probe/slopes.h"
 #include "probe/suspects.h"
 
@@ -32,7 +33,9 @@ constexpr double kMove = 0.01;
 // What the server may lie off a plan that it runs: quantised caches act as a slightly smaller scale (docs/probe.md).
 constexpr double kScaleAllowed = 0.02;
 constexpr double kSpeedAllowed = 0.05;
-constexpr int kMostRounds = 3;
+constexpr int kMostRounds = 4;
+constexpr std::size_t kMostLines = 3;
+constexpr int kMostLineRounds = 3;
 // Beyond these the weights are others: tokens that no table reaches disagree, or everything does.
 constexpr double kOtherWeights = 0.05;
 constexpr double kFarFromAll = 0.1;
@@ -52,9 +55,24 @@ struct Tried {
   bool out = false;
 };
 
+// A suspect that is followed to where it explains the server best: along its factor, or its attention scale.
+struct Line {
+  Suspect from;
+  bool scale;
+  LineSearch search;
+
+  [[nodiscard]] std::optional<Suspect> at(double place) const {
+    if (scale) return rescaled(from, std::exp(place));
+    Method method = from.plan.method;
+    method.factor.reset();
+    method.attention_scale.reset();
+    return suspect(from.plan.spec, method, std::exp(place));
+  }
+};
+
 struct Job {
-  enum class What { suspect, single, direction } what;
-  std::size_t index;  // of the suspect or direction
+  enum class What { suspect, single, direction, line } what;
+  std::size_t index;  // of the suspect, direction or line
   Plan plan;
   std::vector<std::size_t> which;
 };
@@ -74,15 +92,22 @@ struct Fingerprint::Impl {
   std::size_t best = 0;
   Directions directions;
   std::vector<std::vector<std::vector<double>>> slope;
+  std::optional<std::size_t> slopes_at;  // the suspect that was moved
   std::optional<Slopes> found;
-  bool guessed = false;
   double noise = 0;
+
+  int line_rounds = 0;
+  bool drew_factors = false;
+  std::vector<Line> lines;
+  std::size_t next_line = 0;
 
   std::vector<double> distances(const Tried& one, const std::vector<std::size_t>& which) const {
     std::vector<double> out;
     for (const std::size_t r : which) out.push_back(one.distance[r]);
     return out;
   }
+
+  double mean_distance(const Tried& one) const { return eval::estimate(distances(one, texts)).mean; }
 
   // Mean of the logarithms: a statement on which all tables agree counts as much as one that tells them apart.
   double log_distance(const Tried& one) const {
@@ -94,6 +119,16 @@ struct Fingerprint::Impl {
       ++n;
     }
     return n > 0 ? sum / static_cast<double>(n) : INFINITY;
+  }
+
+  // On the statements that every suspect was run on.
+  double first_distance(const Tried& one) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < std::min(kBatch, texts.size()); ++i) {
+      const double far = one.distance[texts[i]];
+      sum += far < 0 ? INFINITY : std::log(far + kRounding);
+    }
+    return sum;
   }
 
   eval::Estimate against_best(const Tried& one) const {
@@ -132,9 +167,24 @@ struct Fingerprint::Impl {
     }
   }
 
+  void find_slopes() {
+    std::vector<std::vector<double>> residual;
+    for (const std::size_t r : texts) {
+      std::vector<double> left = served[r];
+      for (std::size_t i = 0; i < left.size(); ++i) left[i] -= tried[best].roots[r][i];
+      residual.push_back(std::move(left));
+    }
+    found = slopes(residual, slope);
+    if (getenv("FPDEBUG")) {
+      printf("     slopes at %s:", tried[best].suspect.name.c_str());
+      for (size_t d = 0; d < found->step.size(); ++d) printf(" %+.4f(%.4f)", found->step[d], found->error[d]);
+      printf("\n");
+    }
+  }
+
   void take_slopes() {
     ++rounds;
-    guessed = false;
+    slopes_at = best;
     found.reset();
     const Plan& plan = tried[best].suspect.plan;
     std::size_t longest = 0;
@@ -147,27 +197,102 @@ struct Fingerprint::Impl {
     }
   }
 
-  bool off(std::size_t direction) const {
-    const double allowed = direction == 0 ? kScaleAllowed : kSpeedAllowed;
+  // The server certainly lies further off in this direction than `allowed`.
+  bool off(std::size_t direction, double allowed) const {
     const double error = certain_t(texts.size() - directions.count()) * found->error[direction];
     return std::abs(found->step[direction]) > allowed + error;
   }
+  bool off(std::size_t direction) const { return off(direction, direction == 0 ? kScaleAllowed : kSpeedAllowed); }
   bool is_off() const {
-    for (std::size_t d = 0; found && d < directions.count(); ++d) {
+    for (std::size_t d = 0; d < directions.count(); ++d) {
       if (off(d)) return true;
     }
     return false;
   }
-
-  void guess() {
-    guessed = true;
-    for (Suspect& one : guesses(tried[best].suspect, directions, *found)) {
-      const auto same = [&](const Tried& other) { return same_table(other.suspect.plan, one.plan); };
-      if (std::any_of(tried.begin(), tried.end(), same)) continue;
-      tried.push_back({std::move(one), std::vector<std::vector<double>>(statements.size()),
-                       std::vector<double>(statements.size(), -1), false});
-      jobs.push_back({Job::What::suspect, tried.size() - 1, tried.back().suspect.plan, texts});
+  // Another table may explain the server better: worth some passes.
+  bool is_improvable() const {
+    for (std::size_t d = 0; d < directions.count(); ++d) {
+      if (off(d, 0)) return true;
     }
+    return unexplained() > kTextAdds * std::max(noise, kRounding);
+  }
+  // Distance that is left when the small steps are allowed for.
+  double unexplained() const {
+    double sum = 0;
+    for (std::size_t k = 0; k < texts.size(); ++k) {
+      sum += found->left[k] / 2 / static_cast<double>(statements[texts[k]].rows.size());
+    }
+    return sum / static_cast<double>(texts.size());
+  }
+
+  void add(std::optional<Suspect> one) {
+    if (!one) return;
+    const auto same = [&](const Tried& other) { return same_table(other.suspect.plan, one->plan); };
+    if (std::any_of(tried.begin(), tried.end(), same)) return;
+    tried.push_back({*std::move(one), std::vector<std::vector<double>>(statements.size()),
+                     std::vector<double>(statements.size(), -1), false});
+    jobs.push_back({Job::What::suspect, tried.size() - 1, tried.back().suspect.plan, texts});
+  }
+
+  // The best few laws, wherever on their factors' line they were tried: the best table of a grid need not be of the
+  // law that is the best between its points.
+  void draw_factor_lines() {
+    std::vector<std::size_t> order(tried.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return first_distance(tried[a]) < first_distance(tried[b]); });
+    std::vector<std::size_t> laws;
+    for (const std::size_t i : order) {
+      const Plan& plan = tried[i].suspect.plan;
+      const std::size_t law = plan.method.law.index();
+      if (laws.size() == kMostLines || !reads_factor(plan.method.law) || !plan.method.modifiers.empty() ||
+          std::find(laws.begin(), laws.end(), law) != laws.end()) {
+        continue;
+      }
+      laws.push_back(law);
+      lines.push_back({tried[i].suspect, false, LineSearch(std::log(plan.factor), 0.35, 0.02, 0, std::log(64.0))});
+    }
+  }
+
+  void draw_lines() {
+    ++line_rounds;
+    bool speeds = false;
+    for (std::size_t d = 1; d < directions.count(); ++d) speeds = speeds || off(d, 0);
+    const bool scale_only = off(0, 0) && !speeds && line_rounds == 1;
+    if (!scale_only && !drew_factors) {
+      drew_factors = true;
+      draw_factor_lines();
+    } else {
+      lines.push_back({tried[best].suspect, true, LineSearch(0, 0.04, 0.0025, -0.4, 0.4)});
+    }
+  }
+
+  // The next place on a line; at its end, what was found.
+  bool follow_lines() {
+    for (std::size_t i = next_line; i < lines.size(); ++i) {
+      if (const std::optional<double> place = lines[i].search.ask()) {
+        if (std::optional<Suspect> one = lines[i].at(*place)) {
+          jobs.push_back({Job::What::line, i, std::move(one->plan), some_texts()});
+          return true;
+        }
+      }
+      const double found_at = lines[i].search.at();
+      // 4 rather than 3.98, 5 % rather than 4.9: what people set, too
+      if (lines[i].scale) add(lines[i].at(std::log(std::round(std::exp(found_at) * 100) / 100)));
+      else add(lines[i].at(std::log(as_people_set(std::exp(found_at)))));
+      add(lines[i].at(found_at));
+      next_line = i + 1;
+    }
+    return !jobs.empty();
+  }
+
+  std::vector<std::size_t> some_texts() const {
+    std::vector<std::size_t> out;
+    // Of every text in turn, each at another length
+    const std::size_t of = std::max<std::size_t>(1, texts.size() / kBatch);
+    for (std::size_t k = 0; k < std::min(kBatch, texts.size()); ++k) out.push_back(texts[k % of * kBatch + k]);
+    std::sort(out.begin(), out.end());
+    return out;
   }
 
   // What comes next when everything that was asked is answered.
@@ -179,30 +304,18 @@ struct Fingerprint::Impl {
         continue;
       }
       if (texts.size() <= kBatch) return;
-      if (rounds == 0) {
+      if (!slopes_at || *slopes_at != best) {
+        if (rounds == kMostRounds) return;
         take_slopes();
         continue;
       }
-      if (!found) {
-        std::vector<std::vector<double>> residual;
-        for (const std::size_t r : texts) {
-          std::vector<double> left = served[r];
-          for (std::size_t i = 0; i < left.size(); ++i) left[i] -= tried[best].roots[r][i];
-          residual.push_back(std::move(left));
-        }
-        found = slopes(residual, slope);
-        slopes_of = best;
-      }
-      if (guessed && best != slopes_of && rounds < kMostRounds) {
-        take_slopes();
-        continue;
-      }
-      if (guessed || !is_off()) return;
-      guess();
-      if (jobs.empty()) return;
+      if (!found) find_slopes();
+      if (follow_lines()) continue;
+      if (line_rounds == kMostLineRounds || !is_improvable()) return;
+      draw_lines();
+      follow_lines();
     }
   }
-  std::size_t slopes_of = 0;
 };
 
 Fingerprint::Fingerprint(RopeSpec spec, std::vector<Suspect> suspects, std::vector<Statement> statements)
@@ -236,12 +349,14 @@ void Fingerprint::tell(const Echo& echo) {
   const Job job = std::move(impl_->jobs.front());
   impl_->jobs.pop_front();
   double sum = 0;
+  double log_sum = 0;
   std::vector<std::vector<double>> slope;
   for (std::size_t k = 0; k < job.which.size(); ++k) {
     const std::size_t r = job.which[k];
     std::vector<double> here = roots_of(echo[k]);
     const double far = distance(impl_->served[r], here, impl_->statements[r].rows.size());
     sum += far;
+    log_sum += std::log(far + kRounding);
     if (job.what == Job::What::suspect) {
       impl_->tried[job.index].distance[r] = far;
       impl_->tried[job.index].roots[r] = std::move(here);
@@ -253,6 +368,7 @@ void Fingerprint::tell(const Echo& echo) {
   }
   if (job.what == Job::What::single) impl_->noise = sum / static_cast<double>(job.which.size());
   if (job.what == Job::What::direction) impl_->slope[job.index] = std::move(slope);
+  if (job.what == Job::What::line) impl_->lines[job.index].search.tell(log_sum);
   if (impl_->jobs.empty()) impl_->go_on();
 }
 
@@ -270,10 +386,9 @@ TableVerdict Fingerprint::verdict() const {
     return out;
   }
   const Tried& best = s.tried[s.best];
-  const std::vector<double> distances = s.distances(best, s.texts);
   out.name = best.suspect.name;
   out.plan = best.suspect.plan;
-  out.distance = eval::estimate(distances).mean;
+  out.distance = s.mean_distance(best);
   out.noise = s.noise;
   for (const Tried& one : s.tried) {
     const eval::Estimate e = s.against_best(one);
@@ -305,10 +420,10 @@ TableVerdict Fingerprint::verdict() const {
                        : std::string("its pairs rotate at other speeds");
     return out;
   }
-  if (out.distance > kTextAdds * std::max(out.noise, kRounding)) {
+  if (const double far = s.unexplained() / std::max(out.noise, kRounding); far > kTextAdds) {
     out.kind = TableVerdict::Kind::none;
-    out.why = fmt::format("it is {:.0f} times as far from the server as rounding and quantisation explain",
-                          out.distance / std::max(out.noise, kRounding) / kTextAdds);
+    out.why =
+        fmt::format("it is {:.0f} times as far from the server as rounding and quantisation explain", far / kTextAdds);
     return out;
   }
   out.kind = out.tied.empty() ? TableVerdict::Kind::named : TableVerdict::Kind::tied;

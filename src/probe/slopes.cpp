@@ -94,23 +94,6 @@ Plan moved(const Plan& plan, const Directions& directions, std::size_t direction
   return out;
 }
 
-std::vector<double> place_of(const Plan& other, const Plan& plan, const Directions& directions) {
-  const GroupPlan& a = other.groups.front();
-  const GroupPlan& b = plan.groups.front();
-  std::vector<double> out = {std::log(a.attention_scale / b.attention_scale)};
-  for (const std::vector<double>& tent : directions.tents) {
-    double sum = 0;
-    double weight = 0;
-    for (std::size_t i = 0; i < tent.size(); ++i) {
-      if (!(tent[i] > 0 && a.inv_freq[i] > 0 && b.inv_freq[i] > 0)) continue;
-      sum += tent[i] * std::log(a.inv_freq[i] / b.inv_freq[i]);
-      weight += tent[i];
-    }
-    out.push_back(weight > 0 ? sum / weight : 0);
-  }
-  return out;
-}
-
 Slopes slopes(const std::vector<std::vector<double>>& residual,
               const std::vector<std::vector<std::vector<double>>>& slope) {
   const std::size_t n = slope.size();
@@ -131,6 +114,7 @@ Slopes slopes(const std::vector<std::vector<double>>& residual,
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t k = 0; k < left.size(); ++k) left[k] -= out.step[i] * slope[i][r][k];
     }
+    out.left.push_back(dot(left, left));
     std::vector<double> score(n);
     for (std::size_t i = 0; i < n; ++i) score[i] = dot(slope[i][r], left);
     for (std::size_t i = 0; i < n; ++i) {
@@ -138,12 +122,9 @@ Slopes slopes(const std::vector<std::vector<double>>& residual,
     }
   }
   const Matrix bread = inverse(squares);
-  out.covariance = product(product(bread, meat), bread);
+  const Matrix covariance = product(product(bread, meat), bread);
   const double few = statements > n ? static_cast<double>(statements) / static_cast<double>(statements - n) : 1;
-  for (std::size_t i = 0; i < n; ++i) {
-    for (double& value : out.covariance[i]) value *= few;
-    out.error.push_back(std::sqrt(std::max(0.0, out.covariance[i][i])));
-  }
+  for (std::size_t i = 0; i < n; ++i) out.error.push_back(std::sqrt(std::max(0.0, few * covariance[i][i])));
   return out;
 }
 

@@ -23,13 +23,10 @@ Directions directions_of(const Plan& plan, std::size_t longest);
 // stay.
 Plan moved(const Plan& plan, const Directions& directions, std::size_t direction, double relative);
 
-// Where another plan lies, in steps of these directions.
-std::vector<double> place_of(const Plan& other, const Plan& plan, const Directions& directions);
-
 struct Slopes {
-  std::vector<double> step;                     // per direction, relative: what moves the plan to the server
-  std::vector<double> error;                    // standard errors, by the spread over statements
-  std::vector<std::vector<double>> covariance;  // of the steps
+  std::vector<double> step;   // per direction, relative: what moves the plan to the server
+  std::vector<double> error;  // standard errors, by the spread over statements
+  std::vector<double> left;   // per statement, the sum of squares that no step explains
 };
 // `residual`: server minus plan, roots of a statement; `slope`: of each direction, what a step of 1 adds to them.
 // Domain: more statements than directions.

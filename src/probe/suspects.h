@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <vector>
+#include <optional>
 
 #include "mrrope/fingerprint.h"
-#include "probe/slopes.h"
 
 namespace mrrope::probe {
 
@@ -12,8 +11,11 @@ namespace mrrope::probe {
 inline constexpr double kSameTable = 0.005;
 bool same_table(const Plan& a, const Plan& b);
 
-// What a server that lies `found` away from `plan` may run: the published methods, at any factor, that come nearest to
-// that place, and the plan itself with another scale. No model is run for this.
-std::vector<Suspect> guesses(const Suspect& from, const Directions& directions, const Slopes& found);
+// A published method at a factor.
+std::optional<Suspect> suspect(const RopeSpec& spec, const Method& method, double factor);
+// The same table with another attention scale, under the same name.
+std::optional<Suspect> rescaled(const Suspect& one, double times);
+// 4 for 3.95, 3.5 for 3.52: what people set; else as it is.
+double as_people_set(double factor);
 
 }  // namespace mrrope::probe

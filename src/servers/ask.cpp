@@ -4,7 +4,9 @@
 // number}]}; chat: {"content": [{"token", "logprob", "top_logprobs": [{"token", "logprob"}]}]}); vLLM 0.32.0 and SGLang
 // 0.5.23 follow it, llama-server 0.5.0 has the chat's shape in both places.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -35,9 +37,18 @@ Result<std::string> body_of(const ServerOptions& options, const ServerQuestion& 
   if (!text) return text.error();
   Json body = *base::parse_json(*text);
   if (!question.tokens.empty()) body["prompt"] = question.tokens;
-  if (question.top > 0) {
-    body["logprobs"] = options.chat ? Json(true) : Json(question.top);
-    if (options.chat) body["top_logprobs"] = question.top;
+  if (question.whole_prompt) {
+    body["prompt_logprobs"] = question.top;
+  } else if (question.top > 0) {
+    const bool of_chat = options.chat || question.top_of_chat;
+    body["logprobs"] = of_chat ? Json(true) : Json(question.top);
+    if (of_chat) body["top_logprobs"] = question.top;
+    else body["return_tokens_as_token_ids"] = true;  // vLLM: numbers instead of texts, which others do not read
+  }
+  if (question.temperature > 0) {
+    body["temperature"] = question.temperature;
+    body["seed"] = question.seed;
+    body["top_p"] = 1;
   }
   if (question.past_end) body["ignore_eos"] = true;
   if (question.cache_prompt) body["cache_prompt"] = *question.cache_prompt;
@@ -45,14 +56,43 @@ Result<std::string> body_of(const ServerOptions& options, const ServerQuestion& 
   return body.dump();
 }
 
+constexpr std::string_view kTokenId = "token_id:";
+
+std::optional<std::int32_t> number_of(std::string_view digits) {
+  std::int32_t id = 0;
+  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
+  if (problem != std::errc() || end != digits.data() + digits.size() || id < 0) return std::nullopt;
+  return id;
+}
+
+// "token_id:84", as vLLM names tokens when it is asked to.
+std::optional<std::int32_t> id_in(std::string_view token) {
+  return token.starts_with(kTokenId) ? number_of(token.substr(kTokenId.size())) : std::nullopt;
+}
+
 // Throws base::Rejected. A log probability is at most 0 but for rounding; some servers write -9999 for "none".
-TokenChance chance(std::string token, const Json& value) {
+TokenChance chance(std::string token, std::optional<std::int32_t> id, const Json& value) {
   const double number = value.is_number() ? value.get<double>() : 1;
   if (!std::isfinite(number) || number > 1e-3) {
     throw base::Rejected{{ErrorCode::malformed, "expected a log probability", "logprobs"}};
   }
   if (token.size() > kMostToken) token.resize(kMostToken);
-  return {std::move(token), number};
+  return {std::move(token), id, std::min(number, 0.0)};
+}
+
+TokenChance chance(std::string token, const Json& value) {
+  const std::optional<std::int32_t> id = id_in(token);
+  return chance(std::move(token), id, value);
+}
+
+// {"id": 84, "token": "T", "logprob": -2.58, …}; llama-server and mlx-lm tell the number.
+TokenChance chance_of_chat(const Json& json) {
+  ObjectReader fields(json, "top_logprobs");
+  std::optional<std::int32_t> id;
+  if (fields.has("id") && !fields.any("id").is_null()) {
+    id = static_cast<std::int32_t>(fields.integer("id", 0, std::numeric_limits<std::int32_t>::max()));
+  }
+  return chance(fields.text("token"), id, fields.any("logprob"));
 }
 
 std::vector<TokenChance> sorted(std::vector<TokenChance> chances) {
@@ -73,14 +113,49 @@ std::vector<std::vector<TokenChance>> top_in(const Json& logprobs, int max_token
     std::vector<TokenChance> chances;
     if (as_chat) {
       ObjectReader fields(place, "logprobs.content");
-      for (const Json& one : fields.array("top_logprobs")) {
-        ObjectReader token(one, "top_logprobs");
-        chances.push_back(chance(token.text("token"), token.any("logprob")));
-      }
+      for (const Json& one : fields.array("top_logprobs")) chances.push_back(chance_of_chat(one));
     } else if (place.is_object()) {
       for (const auto& [token, value] : place.items()) chances.push_back(chance(token, value));
     }
     if (chances.empty()) break;
+    top.push_back(sorted(std::move(chances)));
+  }
+  return top;
+}
+
+// Throws base::Rejected. The tokens of the answer; of a server that does not say, none.
+std::vector<TokenChance> chosen_in(const Json& logprobs, int max_tokens) {
+  std::vector<TokenChance> chosen;
+  ObjectReader reader(logprobs, "logprobs");
+  const auto room = [&] { return chosen.size() < static_cast<std::size_t>(max_tokens); };
+  if (reader.has("content")) {
+    for (const Json& place : reader.array("content")) {
+      if (room()) chosen.push_back(chance_of_chat(place));
+    }
+  } else if (reader.has("tokens") && reader.has("token_logprobs")) {
+    const Json& tokens = reader.array("tokens");
+    const Json& values = reader.array("token_logprobs");
+    for (std::size_t i = 0; i < tokens.size() && i < values.size() && room(); ++i) {
+      if (!tokens[i].is_string()) reader.reject("tokens", ErrorCode::malformed, "expected a text");
+      chosen.push_back(chance(tokens[i].get<std::string>(), values[i]));
+    }
+  }
+  return chosen;
+}
+
+// Throws base::Rejected. vLLM: [null, {"84": {"logprob": -2.58, "rank": 3, "decoded_token": "T"}, …}, …]
+std::vector<std::vector<TokenChance>> prompt_top_in(const Json& places, std::size_t most) {
+  std::vector<std::vector<TokenChance>> top;
+  if (!places.is_array()) return top;
+  for (const Json& place : places) {
+    if (top.size() == most) break;
+    std::vector<TokenChance> chances;
+    if (place.is_object()) {
+      for (const auto& [number, value] : place.items()) {
+        ObjectReader fields(value, "prompt_logprobs");
+        chances.push_back(chance(number, number_of(number), fields.any("logprob")));
+      }
+    }
     top.push_back(sorted(std::move(chances)));
   }
   return top;
@@ -120,10 +195,18 @@ Result<ServerReply> read(const ServerOptions& options, const servers::ServerUrl&
   try {
     const Json& choice = json.at("choices").front();
     if (const auto found = choice.find("logprobs"); found != choice.end()) {
-      reply.top = top_in(*found, question.max_tokens);
+      if (!found->is_null()) {
+        reply.top = top_in(*found, question.max_tokens);
+        reply.chosen = chosen_in(*found, question.max_tokens);
+      }
+    }
+    if (const auto found = choice.find("prompt_logprobs"); found != choice.end() && question.whole_prompt) {
+      reply.prompt_top = prompt_top_in(*found, question.tokens.size());
     }
   } catch (const base::Rejected&) {
     reply.top.clear();
+    reply.chosen.clear();
+    reply.prompt_top.clear();
   }
   return reply;
 }

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "mrrope/fingerprinting.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "in_process/log_softmax.h"
+
+namespace mrrope::eval {
+
+namespace {
+
+// Distances below this are rounding: the cache is of the server's type.
+constexpr double kExact = 2e-6;
+// Another type has to halve the distance: noise alone favours one of them by some percent.
+constexpr double kClearly = 0.5;
+constexpr std::array<const char*, 4> kOtherTypes = {"q8_0", "q4_0", "q5_1", "f32"};
+
+std::size_t common_prefix(const std::vector<Token>& cached, const std::vector<Token>& tokens, std::size_t most) {
+  const std::size_t end = std::min({cached.size(), tokens.size(), most});
+  std::size_t n = 0;
+  while (n < end && cached[n] == tokens[n]) ++n;
+  return n;
+}
+
+Error cancelled() { return {ErrorCode::cancelled, "cancelled", ""}; }
+
+std::int64_t longest_of(const std::vector<probe::Statement>& statements) {
+  std::size_t longest = 1;
+  for (const probe::Statement& one : statements) longest = std::max(longest, one.tokens.size());
+  return static_cast<std::int64_t>(longest);
+}
+
+Result<probe::TableVerdict> search(LlamaContext& context, const RopeSpec& spec,
+                                   const std::vector<probe::Suspect>& suspects,
+                                   const std::vector<probe::Statement>& statements, std::int64_t& tokens,
+                                   const std::function<void(std::size_t, std::size_t)>& progress,
+                                   const std::atomic<bool>* cancel) {
+  probe::Fingerprint search(spec, suspects, statements);
+  std::size_t run = 0;
+  while (const std::optional<probe::Fingerprint::Question> question = search.ask()) {
+    if (progress) progress(run++, search.alive());
+    Result<probe::Echo> answer = echo(context, *question->plan, statements, question->which, tokens, cancel);
+    if (!answer) return answer.error();
+    search.tell(*answer);
+  }
+  return search.verdict();
+}
+
+}  // namespace
+
+Result<probe::Echo> echo(LlamaContext& context, const Plan& plan, const std::vector<probe::Statement>& statements,
+                         const std::vector<std::size_t>& which, std::int64_t& tokens, const std::atomic<bool>* cancel) {
+  if (const auto ok = context.use(plan); !ok) return ok.error();
+  probe::Echo out;
+  std::vector<Token> cached;
+  for (const std::size_t s : which) {
+    if (cancel != nullptr && *cancel) return cancelled();
+    const probe::Statement& statement = statements[s];
+    const std::size_t first = statement.rows.front().at;
+    const std::size_t end = statement.rows.back().at;
+    // The token before the first row is computed for its logits
+    std::size_t keep = common_prefix(cached, statement.tokens, first - 1);
+    if (keep == 0 || !context.truncate(keep)) {
+      keep = 0;
+      context.clear();
+    }
+    std::vector<std::vector<double>> rows;
+    std::size_t next = 0;
+    const auto sink = [&](std::size_t index, std::span<const float> logits) {
+      if (next == statement.rows.size() || keep + index + 1 != statement.rows[next].at) return;
+      const double sum = log_sum_exp(logits);
+      std::vector<double> log_p;
+      for (const Token token : statement.rows[next].tokens) {
+        log_p.push_back(std::min(0.0, static_cast<double>(logits[static_cast<std::size_t>(token)]) - sum));
+      }
+      rows.push_back(std::move(log_p));
+      ++next;
+    };
+    const std::span<const Token> todo = std::span(statement.tokens).subspan(keep, end - keep);
+    if (const auto ok = context.decode(todo, {.logits_from = first - 1 - keep}, sink); !ok) return ok.error();
+    tokens += std::ssize(todo);
+    out.push_back(std::move(rows));
+    cached.assign(statement.tokens.begin(), statement.tokens.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  return out;
+}
+
+Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& options, const RopeSpec& spec,
+                              const std::vector<probe::Suspect>& suspects,
+                              const std::vector<probe::Statement>& statements,
+                              const std::function<void(std::size_t run, std::size_t alive)>& progress,
+                              const std::atomic<bool>* cancel) {
+  ContextOptions own = options;
+  own.ctx_size = longest_of(statements);
+  own.swa_full = true;  // or the cache could not go back
+  NamedTable out;
+  Result<LlamaContext> context = LlamaContext::create(model, own);
+  if (!context) return context.error();
+  Result<probe::TableVerdict> verdict = search(*context, spec, suspects, statements, out.tokens, progress, cancel);
+  if (!verdict) return verdict.error();
+  out.verdict = *std::move(verdict);
+  if (!out.verdict.plan || out.verdict.distance < kExact) return out;
+
+  std::vector<std::size_t> all;
+  for (std::size_t s = 0; s < statements.size(); ++s) all.push_back(s);
+  const auto distance = [&](LlamaContext& with) -> Result<double> {
+    const Result<probe::Echo> answer = echo(with, *out.verdict.plan, statements, all, out.tokens, cancel);
+    if (!answer) return answer.error();
+    return probe::mean_distance(statements, *answer);
+  };
+  Result<double> least = distance(*context);
+  if (!least) return least.error();
+  std::string best;
+  for (const char* type : kOtherTypes) {
+    ContextOptions other = own;
+    other.cache_type_k = other.cache_type_v = type;
+    Result<LlamaContext> with = LlamaContext::create(model, other);
+    if (!with) continue;  // a type that this model's heads do not fit
+    const Result<double> far = distance(*with);
+    if (!far) return far.error();
+    if (*far < kClearly * *least) {
+      least = *far;
+      best = type;
+    }
+  }
+  if (best.empty()) return out;
+  own.cache_type_k = own.cache_type_v = best;
+  context = LlamaContext::create(model, own);
+  if (!context) return context.error();
+  verdict = search(*context, spec, suspects, statements, out.tokens, progress, cancel);
+  if (!verdict) return verdict.error();
+  out.verdict = *std::move(verdict);
+  out.cache_type = best;
+  return out;
+}
+
+}  // namespace mrrope::eval
