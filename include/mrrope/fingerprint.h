@@ -79,6 +79,8 @@ struct TableVerdict {
   Kind kind = Kind::unclear;
   std::string name = {};          // of the best or nearest: "mrrope-pro x4"
   std::optional<Plan> plan = {};  // with the scale and factor as found
+  // Factors of this law that explain the server as well as the plan's own, table_factor(*plan).
+  double factor_low = 1, factor_high = 1;
   // The scale that the server multiplies cos and sin by is (1 + scale_off) times the plan's, ± two standard errors; 0
   // where it agrees.
   double scale_off = 0;

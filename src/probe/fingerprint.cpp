@@ -33,14 +33,20 @@ constexpr double kMove = 0.01;
 // What the server may lie off a plan that it runs: quantised caches act as a slightly smaller scale (docs/probe.md).
 constexpr double kScaleAllowed = 0.02;
 constexpr double kSpeedAllowed = 0.05;
-constexpr int kMostRounds = 4;
+// Factors of one law that are nearer are one answer, with a range.
+constexpr double kNearFactor = 0.2;
+constexpr int kMostRounds = 5;
 constexpr std::size_t kMostLines = 3;
 constexpr int kMostLineRounds = 3;
 // Beyond these the weights are others: tokens that no table reaches disagree, or everything does.
 constexpr double kOtherWeights = 0.05;
 constexpr double kFarFromAll = 0.1;
-// Of the noise of single tokens: what a text adds to it (docs/probe.md).
-constexpr double kTextAdds = 30;
+// Of the way to another table: cache types draw a little to tables with a smaller scale.
+constexpr double kDrawnAllowed = 0.25;
+// Of the noise of single tokens, which is larger than that of texts where the weights differ, and all but 0 where only
+// the shapes of batches do: then a text in float16 has this much (docs/probe.md).
+constexpr double kTextAdds = 3;
+constexpr double kOtherKernels = 3e-4;
 
 // Student's t, one-sided p = 0.0005, by the Cornish-Fisher series: within 1 % from 6 degrees on.
 double certain_t(std::size_t freedom) {
@@ -48,10 +54,13 @@ double certain_t(std::size_t freedom) {
   return 3.2905 + 9.73 / n + 26.1 / (n * n) + 53.2 / (n * n * n);
 }
 
+// The server certainly lies short of that table.
+bool is_out(const Way& to) { return to.statements >= kBatch && 1 - to.place > certain_t(to.statements - 1) * to.error; }
+
 struct Tried {
-  Suspect suspect;
-  std::vector<std::vector<double>> roots;  // per statement; empty: not run
-  std::vector<double> distance;            // per statement; negative: not run
+  Suspect suspect = {};
+  std::vector<std::vector<double>> roots = {};  // per statement; empty: not run
+  std::vector<double> distance = {};            // per statement; negative: not run
   bool out = false;
 };
 
@@ -96,6 +105,9 @@ struct Fingerprint::Impl {
   std::optional<Slopes> found;
   double noise = 0;
 
+  bool widened = false;
+  std::optional<std::size_t> narrowed;  // the suspect whose factor was
+
   int line_rounds = 0;
   bool drew_factors = false;
   std::vector<Line> lines;
@@ -131,13 +143,27 @@ struct Fingerprint::Impl {
     return sum;
   }
 
-  eval::Estimate against_best(const Tried& one) const {
+  // Where the server lies between the best table and this one, on the statements that both were run on.
+  Way way_to(const Tried& one) const {
+    std::vector<std::vector<double>> server;
+    std::vector<std::vector<double>> from;
+    std::vector<std::vector<double>> to;
+    for (const std::size_t r : texts) {
+      if (one.distance[r] < 0 || tried[best].distance[r] < 0) continue;
+      server.push_back(served[r]);
+      from.push_back(tried[best].roots[r]);
+      to.push_back(one.roots[r]);
+    }
+    return way(server, from, to);
+  }
+
+  double times_as_far(const Tried& one) const {
     std::vector<double> ratios;
     for (const std::size_t r : texts) {
       if (one.distance[r] < 0 || tried[best].distance[r] < 0) continue;
       ratios.push_back(std::log((one.distance[r] + kRounding) / (tried[best].distance[r] + kRounding)));
     }
-    return eval::estimate(ratios);
+    return std::exp(eval::estimate(ratios).mean);
   }
 
   void strike_out() {
@@ -152,8 +178,8 @@ struct Fingerprint::Impl {
     }
     for (std::size_t i = 0; i < tried.size(); ++i) {
       if (i == best || tried[i].out) continue;
-      const eval::Estimate e = against_best(tried[i]);
-      tried[i].out = e.n >= kBatch && e.mean > certain_t(e.n - 1) * e.stderr_mean;
+      const Way to = way_to(tried[i]);
+      tried[i].out = is_out(to);
     }
   }
 
@@ -163,7 +189,8 @@ struct Fingerprint::Impl {
                                          texts.begin() + static_cast<std::ptrdiff_t>(end));
     next_text = end;
     for (std::size_t i = 0; i < tried.size(); ++i) {
-      if (!tried[i].out) jobs.push_back({Job::What::suspect, i, tried[i].suspect.plan, which});
+      const bool run = tried[i].distance[which.front()] >= 0;
+      if (!tried[i].out && !run) jobs.push_back({Job::What::suspect, i, tried[i].suspect.plan, which});
     }
   }
 
@@ -175,11 +202,6 @@ struct Fingerprint::Impl {
       residual.push_back(std::move(left));
     }
     found = slopes(residual, slope);
-    if (getenv("FPDEBUG")) {
-      printf("     slopes at %s:", tried[best].suspect.name.c_str());
-      for (size_t d = 0; d < found->step.size(); ++d) printf(" %+.4f(%.4f)", found->step[d], found->error[d]);
-      printf("\n");
-    }
   }
 
   void take_slopes() {
@@ -209,13 +231,24 @@ struct Fingerprint::Impl {
     }
     return false;
   }
+  // The table, of those that are out, that the server certainly lies towards.
+  const Tried* drawn_to() const {
+    for (const Tried& one : tried) {
+      if (!one.out) continue;
+      const Way to = way_to(one);
+      if (to.place > kDrawnAllowed + certain_t(to.statements - 1) * to.error) return &one;
+    }
+    return nullptr;
+  }
+
   // Another table may explain the server better: worth some passes.
   bool is_improvable() const {
     for (std::size_t d = 0; d < directions.count(); ++d) {
       if (off(d, 0)) return true;
     }
-    return unexplained() > kTextAdds * std::max(noise, kRounding);
+    return drawn_to() != nullptr || unexplained() > explained_by_noise();
   }
+  double explained_by_noise() const { return std::max(kTextAdds * noise, kOtherKernels); }
   // Distance that is left when the small steps are allowed for.
   double unexplained() const {
     double sum = 0;
@@ -225,13 +258,14 @@ struct Fingerprint::Impl {
     return sum / static_cast<double>(texts.size());
   }
 
-  void add(std::optional<Suspect> one) {
+  // `now`: on all texts; else it is screened like the others.
+  void add(std::optional<Suspect> one, bool now) {
     if (!one) return;
     const auto same = [&](const Tried& other) { return same_table(other.suspect.plan, one->plan); };
     if (std::any_of(tried.begin(), tried.end(), same)) return;
     tried.push_back({*std::move(one), std::vector<std::vector<double>>(statements.size()),
                      std::vector<double>(statements.size(), -1), false});
-    jobs.push_back({Job::What::suspect, tried.size() - 1, tried.back().suspect.plan, texts});
+    if (now) jobs.push_back({Job::What::suspect, tried.size() - 1, tried.back().suspect.plan, texts});
   }
 
   // The best few laws, wherever on their factors' line they were tried: the best table of a grid need not be of the
@@ -267,6 +301,20 @@ struct Fingerprint::Impl {
     }
   }
 
+  // Where noise hides small differences, tables that nobody suspected come into question: more laws, and the factors
+  // around the best one's.
+  void widen() {
+    widened = true;
+    for (Suspect& one : neighbours(tried[best].suspect)) add(std::move(one), false);
+    next_text = 0;
+  }
+
+  // And how well the factor is known.
+  void narrow() {
+    narrowed = best;
+    for (Suspect& one : nearest_factors(tried[best].suspect)) add(std::move(one), true);
+  }
+
   // The next place on a line; at its end, what was found.
   bool follow_lines() {
     for (std::size_t i = next_line; i < lines.size(); ++i) {
@@ -278,9 +326,9 @@ struct Fingerprint::Impl {
       }
       const double found_at = lines[i].search.at();
       // 4 rather than 3.98, 5 % rather than 4.9: what people set, too
-      if (lines[i].scale) add(lines[i].at(std::log(std::round(std::exp(found_at) * 100) / 100)));
-      else add(lines[i].at(std::log(as_people_set(std::exp(found_at)))));
-      add(lines[i].at(found_at));
+      if (lines[i].scale) add(lines[i].at(std::log(std::round(std::exp(found_at) * 100) / 100)), true);
+      else add(lines[i].at(std::log(as_people_set(std::exp(found_at)))), true);
+      add(lines[i].at(found_at), true);
       next_line = i + 1;
     }
     return !jobs.empty();
@@ -311,7 +359,12 @@ struct Fingerprint::Impl {
       }
       if (!found) find_slopes();
       if (follow_lines()) continue;
-      if (line_rounds == kMostLineRounds || !is_improvable()) return;
+      if (line_rounds == kMostLineRounds || !is_improvable()) {
+        if (mean_distance(tried[best]) < kOtherKernels || narrowed == best) return;
+        if (widened) narrow();
+        else widen();
+        continue;
+      }
       draw_lines();
       follow_lines();
     }
@@ -390,14 +443,22 @@ TableVerdict Fingerprint::verdict() const {
   out.plan = best.suspect.plan;
   out.distance = s.mean_distance(best);
   out.noise = s.noise;
+  out.factor_low = out.factor_high = table_factor(best.suspect.plan);
   for (const Tried& one : s.tried) {
-    const eval::Estimate e = s.against_best(one);
     std::vector<std::size_t> run;
     for (const std::size_t r : s.texts) {
       if (one.distance[r] >= 0) run.push_back(r);
     }
-    out.rivals.push_back({one.suspect.name, eval::estimate(s.distances(one, run)).mean, std::exp(e.mean), one.out});
-    if (!one.out && &one != &best && one.suspect.name != best.suspect.name) out.tied.push_back(one.suspect.name);
+    out.rivals.push_back({one.suspect.name, eval::estimate(s.distances(one, run)).mean, s.times_as_far(one), one.out});
+    if (one.out || &one == &best) continue;
+    const double factor = table_factor(one.suspect.plan);
+    const bool near = std::abs(std::log(factor / table_factor(best.suspect.plan))) < kNearFactor;
+    if (near && one.suspect.plan.method.law == best.suspect.plan.method.law) {
+      out.factor_low = std::min(out.factor_low, factor);
+      out.factor_high = std::max(out.factor_high, factor);
+    } else {
+      out.tied.push_back(one.suspect.name);
+    }
   }
   std::stable_sort(out.rivals.begin(), out.rivals.end(),
                    [](const Rival& a, const Rival& b) { return a.times < b.times; });

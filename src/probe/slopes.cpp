@@ -128,4 +128,28 @@ Slopes slopes(const std::vector<std::vector<double>>& residual,
   return out;
 }
 
+Way way(const std::vector<std::vector<double>>& server, const std::vector<std::vector<double>>& from,
+        const std::vector<std::vector<double>>& to) {
+  constexpr double kOne = 1e-7;  // mean square of a statement: float16's rounding
+  Way out{.statements = server.size()};
+  std::vector<std::vector<double>> residual = server;
+  std::vector<std::vector<double>> apart = to;
+  double squares = 0;
+  for (std::size_t r = 0; r < server.size(); ++r) {
+    for (std::size_t i = 0; i < server[r].size(); ++i) {
+      residual[r][i] -= from[r][i];
+      apart[r][i] -= from[r][i];
+    }
+    squares += dot(apart[r], apart[r]);
+  }
+  if (squares < kOne * static_cast<double>(server.size())) {
+    out.error = INFINITY;
+    return out;
+  }
+  const Slopes one = slopes(residual, {apart});
+  out.place = one.step.front();
+  out.error = one.error.front();
+  return out;
+}
+
 }  // namespace mrrope::probe

@@ -33,4 +33,15 @@ struct Slopes {
 Slopes slopes(const std::vector<std::vector<double>>& residual,
               const std::vector<std::vector<std::vector<double>>>& slope);
 
+// Where the server lies on the way from one table, 0, to another, 1; ± its standard error. Nearer than rounding, the
+// two are one, and the error is infinite.
+struct Way {
+  double place = 0;
+  double error = 0;
+  std::size_t statements = 0;
+};
+// Roots, statement by statement.
+Way way(const std::vector<std::vector<double>>& server, const std::vector<std::vector<double>>& from,
+        const std::vector<std::vector<double>>& to);
+
 }  // namespace mrrope::probe

@@ -32,12 +32,11 @@ std::optional<Suspect> suspect(const RopeSpec& spec, const Method& method, doubl
   return Suspect{name_of(method, factor), *std::move(plan)};
 }
 
-// People set 4 and 3.5, not 3.987.
 double as_people_set(double factor) {
   const double whole = std::round(factor);
   if (std::abs(factor / whole - 1) < 0.02) return whole;
-  const double half = std::round(2 * factor) / 2;
-  return std::abs(factor / half - 1) < 0.01 ? half : factor;
+  const double tenth = std::round(10 * factor) / 10;
+  return std::abs(factor / tenth - 1) < 0.01 ? tenth : factor;
 }
 
 bool same_table(const Plan& a, const Plan& b) {
@@ -80,6 +79,34 @@ std::optional<Suspect> rescaled(const Suspect& one, double times) {
   Result<Plan> plan = make_plan(one.plan.spec, one.plan.context_target, method);
   if (!plan) return std::nullopt;
   return Suspect{one.name, *std::move(plan)};
+}
+
+std::vector<Suspect> neighbours(const Suspect& one) {
+  const double factor = std::max(1.0, table_factor(one.plan));
+  std::vector<Method> methods(kServed.begin(), kServed.end());
+  methods.insert(methods.end(), {MrRopePower{.p = 2}, MrRopePower{.p = 3}, MrRopeMirror{}, NtkByParts{}, Llama3{}});
+  std::vector<Suspect> out;
+  for (const Method& method : methods) {
+    for (const double times : {0.5, 0.7, 1.0, 1.4, 2.0}) {
+      if (factor * times <= 1.2) continue;
+      if (std::optional<Suspect> near = suspect(one.plan.spec, method, factor * times)) out.push_back(*std::move(near));
+    }
+  }
+  return out;
+}
+
+std::vector<Suspect> nearest_factors(const Suspect& one) {
+  std::vector<Suspect> out;
+  if (!reads_factor(one.plan.method.law)) return out;
+  const double factor = table_factor(one.plan);
+  Method method = one.plan.method;
+  method.factor.reset();
+  for (const double near :
+       {std::floor(factor), std::ceil(factor), factor / 1.07, factor * 1.07, factor / 1.15, factor * 1.15}) {
+    if (near <= 1 || std::abs(near / factor - 1) > 0.2) continue;
+    if (std::optional<Suspect> other = suspect(one.plan.spec, method, near)) out.push_back(*std::move(other));
+  }
+  return out;
 }
 
 }  // namespace mrrope::probe

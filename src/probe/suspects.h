@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "mrrope/fingerprint.h"
 
@@ -15,6 +16,10 @@ bool same_table(const Plan& a, const Plan& b);
 std::optional<Suspect> suspect(const RopeSpec& spec, const Method& method, double factor);
 // The same table with another attention scale, under the same name.
 std::optional<Suspect> rescaled(const Suspect& one, double times);
+// The factors around a suspect's, of its own law and of all others, also of those that hardly anybody serves.
+std::vector<Suspect> neighbours(const Suspect& one);
+// Its law at factors within a fifth, whole ones among them.
+std::vector<Suspect> nearest_factors(const Suspect& one);
 // 4 for 3.95, 3.5 for 3.52: what people set; else as it is.
 double as_people_set(double factor);
 

@@ -17,9 +17,9 @@ namespace {
 
 constexpr int kCuts = 8;     // lengths of a text that are asked about
 constexpr int kSingles = 6;  // prompts of one token
-constexpr int kAnswer = 8;   // tokens of an answer, each a row
+constexpr int kAnswer = 16;  // tokens of an answer, each a row
 constexpr int kTop = 10;     // tokens of a row; mlx-lm gives at most 11
-constexpr int kPlaces = 8;   // of a stretch of a whole prompt that are used
+constexpr int kPlaces = 24;  // of a stretch of a whole prompt that are used
 constexpr double kShortest = 1.0 / 16;
 constexpr std::size_t kStory = 1 << 20;  // bytes
 
