@@ -17,8 +17,9 @@ constexpr std::int64_t kShort = 1000;
 constexpr int kTextTokens = 32;
 constexpr int kRequests = 16;
 constexpr int kTop = 5;
-// An answer that goes on by so much where the length ends: with prompt and answer together half of it beyond.
-constexpr int kBeyond = 48;
+// Tokens of an answer that begins so far before the end of the length and goes on as far behind it.
+constexpr int kBefore = 24, kBehind = 24;
+constexpr std::int64_t kWidest = 1024;  // between what is accepted and what is refused, for the answer has to pass both
 
 std::int64_t short_length(const probe::Length& length) {
   return std::min(kShort, length.accepted.value_or(kShort) * 3 / 4);
@@ -61,12 +62,9 @@ class HealthProbe {
 
     const Result<Prompt> prompt = short_prompt(102);
     if (!prompt) return prompt.error();
-    // Without what it remembers, where that can be said: the cache is another question
-    ServerQuestion question{.max_tokens = kTextTokens};
-    if (info_.software == "llama.cpp") question.cache_prompt = false;
+    // The cache is another question
     for (int i = 0; i < 2; ++i) {
-      if (info_.software == "vLLM") question.cache_salt = i == 0 ? "mrrope-a" : "mrrope-b";
-      const Result<ServerReply> reply = ask(*prompt, question);
+      const Result<ServerReply> reply = asker_.ask_anew(*prompt, {.max_tokens = kTextTokens, .top = kTop});
       if (!reply) return reply.error();
       if (!reply->answered()) return {};
       if (i == 0) {
@@ -100,10 +98,13 @@ class HealthProbe {
 
   // Only of servers that refuse longer prompts: of others it is known that they cut.
   Result<void> ask_beyond() {
-    if (!length_.accepted || !length_.refused || *length_.accepted < 4 * kBeyond) return {};
-    const Result<Prompt> prompt = asker_.prompt_of(*length_.accepted - asker_.frame - kBeyond / 2, 103);
+    if (!length_.accepted || !length_.refused || *length_.accepted < 4 * kBefore) return {};
+    const std::int64_t between = *length_.refused - *length_.accepted;
+    if (between > kWidest) return {};
+    const int answer = kBefore + static_cast<int>(between) + kBehind;
+    const Result<Prompt> prompt = asker_.prompt_of(*length_.accepted - asker_.frame - kBefore, 103);
     if (!prompt) return prompt.error();
-    const Result<ServerReply> reply = ask(*prompt, {.max_tokens = kBeyond, .past_end = true});
+    const Result<ServerReply> reply = ask(*prompt, {.max_tokens = answer, .past_end = true});
     if (!reply) return reply.error();
     if (!reply->answered()) {
       health_.context_shift = false;  // vLLM: prompt and answer have to fit

@@ -75,7 +75,7 @@ class LengthProbe {
   Result<bool> try_length(std::int64_t tokens) {
     Result<Prompt> prompt = asker_.prompt_of(tokens - asker_.frame - answer_tokens(), ++seed_);
     if (!prompt) return prompt.error();
-    Result<ServerReply> reply = asker_.ask(*prompt, {.max_tokens = answer_tokens(), .top = kTop});
+    Result<ServerReply> reply = asker_.ask_anew(*prompt, {.max_tokens = answer_tokens(), .top = kTop});
     if (!reply) return reply.error();
     const std::int64_t had = prompt->length + asker_.frame + answer_tokens();
     if (!reply->answered()) {
@@ -102,7 +102,11 @@ class LengthProbe {
       // Beyond what is advertised: refused, read or cut?
       if (longest_ <= first) return {};
       const Result<bool> more = try_length(longest_);
-      return more ? Result<void>() : more.error();
+      if (!more) return more.error();
+      if (*more) return {};
+      // A refusal computes nothing, and tells where the length ends
+      const Result<bool> next = try_length(first + asker_.step());
+      return next ? Result<void>() : next.error();
     }
     return bisect();
   }
@@ -146,7 +150,7 @@ class LengthProbe {
   }
 
   Result<ServerReply> ask(const Prompt& prompt) {
-    Result<ServerReply> reply = asker_.ask(prompt, {.max_tokens = answer_tokens(), .top = kTop});
+    Result<ServerReply> reply = asker_.ask_anew(prompt, {.max_tokens = answer_tokens(), .top = kTop});
     if (reply && !reply->answered()) return Error{ErrorCode::too_long, reply->said, ""};
     return reply;
   }

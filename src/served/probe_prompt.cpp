@@ -22,7 +22,8 @@ constexpr std::size_t kStretch = 20;       // a code in each
 constexpr std::size_t kShort = 16;         // words of the question that finds out how to ask
 constexpr std::size_t kCalibration = 160;  // words, where a short one has to tell what a word costs
 constexpr std::int64_t kMostFrame = 4, kMostChatFrame = 256;
-constexpr int kFits = 6;  // counts until a text has its length
+constexpr int kFits = 6;            // counts until a text has its length
+constexpr std::size_t kFewest = 3;  // words that change places
 constexpr int kTop = 5;
 
 // SplitMix64 (Steele, Lea, Flood 2014): the same words on every machine.
@@ -33,6 +34,7 @@ std::uint64_t next(std::uint64_t& state) {
   return z ^ (z >> 31);
 }
 
+// The words around a code stay where they are. So does the first of all, which some vocabularies write otherwise.
 bool is_fixed(const std::string& word) { return word == "The" || word == "code" || word == "is"; }
 
 }  // namespace
@@ -65,12 +67,18 @@ std::string Words::text() const {
 
 Words Words::changed(double from, double to) const {
   const auto n = static_cast<double>(words.size());
-  const auto begin = static_cast<std::size_t>(std::ceil(from * n));
-  const auto end = std::min(words.size(), static_cast<std::size_t>(std::floor(to * n)));
-  std::vector<std::size_t> places;  // the first word of all may be tokenised otherwise
-  for (std::size_t i = std::max<std::size_t>(begin, 1); i < end; ++i) {
-    if (!is_fixed(words[i])) places.push_back(i);
-  }
+  std::size_t begin = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(from * n)));
+  std::size_t end = std::min(words.size(), static_cast<std::size_t>(std::floor(to * n)));
+  const auto places_now = [&] {
+    std::vector<std::size_t> places;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!is_fixed(words[i])) places.push_back(i);
+    }
+    return places;
+  };
+  // A short prompt has stretches of a word or two, and at its end the question
+  while (places_now().size() < kFewest && (to < 1 ? end < words.size() : begin > 1)) to < 1 ? ++end : --begin;
+  const std::vector<std::size_t> places = places_now();
   // By one, for a code to become another one; words that are equal would change nothing
   Words other = *this;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -157,6 +165,12 @@ Result<ServerReply> Asker::ask(const Prompt& prompt, ServerQuestion question) {
   }
 }
 
+Result<ServerReply> Asker::ask_anew(const Prompt& prompt, ServerQuestion question) {
+  if (software_ == "llama.cpp") question.cache_prompt = false;
+  if (software_ == "vLLM") question.cache_salt = fmt::format("mrrope {} {}", prompts_.seed, ++salts_);
+  return ask(prompt, std::move(question));
+}
+
 // Tokens, log probabilities and both of them may be refused by a server that knows neither.
 Result<void> Asker::settle(const ServerInfo& info) {
   const bool could_ids = info.takes_token_ids && prompts_.tokens && !options_.chat;
@@ -218,6 +232,7 @@ Result<Asker> Asker::create(const ServerOptions& options, const ServerInfo& info
                             Ledger ledger, const std::atomic<bool>* cancel) {
   Asker asker(options, prompts, ledger, cancel);
   asker.options_.model = info.model;
+  asker.software_ = info.software;
   if (Result<void> settled = asker.settle(info); !settled) return settled.error();
   return asker;
 }

@@ -60,6 +60,12 @@ class Asker {
 
   // Counted in the ledger; HTTP 500 is asked again once.
   Result<ServerReply> ask(const Prompt& prompt, ServerQuestion question);
+  // The same without what the server remembers of earlier prompts, where that can be said (llama-server, vLLM): a token
+  // that is computed alone is rounded otherwise than in a batch.
+  Result<ServerReply> ask_anew(const Prompt& prompt, ServerQuestion question);
+
+  // By how much a longer prompt is longer: texts do not come in every length.
+  [[nodiscard]] std::int64_t step() const { return ids_ ? 1 : kStep; }
 
   Ledger ledger;
   bool gives_top = false;         // log probabilities
@@ -75,10 +81,14 @@ class Asker {
   Result<void> settle(const ServerInfo& info);
   Result<void> estimate(const ServerReply& reply, std::size_t words);
 
+  static constexpr std::int64_t kStep = 16;
+
   ServerOptions options_;
+  std::string software_;
   ProbePrompts prompts_;
   const std::atomic<bool>* cancel_;
   bool ids_ = false;
+  int salts_ = 0;
   double per_word_ = 0;  // tokens, where they are estimated
 };
 
