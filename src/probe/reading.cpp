@@ -33,10 +33,10 @@ Result<Border> border(const Look& look, double low, double high, bool begins) {
     if (!seen) return seen.error();
     if (*seen == Seen::unknown) return Border{.known = false};
     // One token of the stretch is enough to be seen
-    if ((*seen == Seen::yes) == begins) {
-      (begins ? high : low) = begins ? to : from;
+    if (begins) {
+      (*seen == Seen::yes ? high : low) = to;
     } else {
-      (begins ? low : high) = begins ? to : from;
+      (*seen == Seen::yes ? low : high) = from;
     }
   }
   return Border{(low + high) / 2, (high - low) / 2};

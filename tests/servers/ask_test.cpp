@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+//
+// One question: log probabilities in both shapes, refusals and what they name.
+#include "mrrope/ask_server.h"
+#include "tests/servers/lies.h"
+#include "tests/servers/stub_server.h"
+
+namespace mrrope::test {
+namespace {
+
+Result<ServerReply> reply_to(const std::string& bytes, const ServerQuestion& question = {.prompt = "x", .top = 2}) {
+  StubServer server(says(bytes));
+  return ask_server({.urls = {server.url()}, .api_key = kKey, .deadline_s = 1}, question);
+}
+
+TEST(Ask, ReadsLogProbabilitiesInBothShapes) {
+  const std::vector<TokenChance> expected = {{" a", -0.5}, {" b", -2}};
+  const auto openai = reply_to(ok(R"({"choices":[{"text":" a","logprobs":{"top_logprobs":[{" b":-2,"  ":-9,)"
+                                  R"(" a":-0.5}]}}],"usage":{"prompt_tokens":3,"completion_tokens":1}})"));
+  ASSERT_TRUE(openai);
+  EXPECT_EQ(openai->top.at(0).at(0), expected[0]);
+  EXPECT_EQ(openai->top.at(0).at(1), expected[1]);
+  EXPECT_EQ(openai->prompt_tokens, 3);
+  const auto llama =
+      reply_to(ok(R"({"choices":[{"text":" a","logprobs":{"content":[{"token":" a","logprob":-0.5,"top_logprobs":)"
+                  R"([{"token":" a","logprob":-0.5},{"token":" b","logprob":-2}]}]}}]})"));
+  EXPECT_EQ(llama->top, std::vector{expected});
+  EXPECT_FALSE(llama->prompt_tokens);
+}
+
+TEST(Ask, DoesNotBelieveLogProbabilitiesThatCannotBe) {
+  for (const char* value : {"1", "\"-1\"", "null", "{}"}) {
+    const auto reply =
+        reply_to(ok(std::string(R"({"choices":[{"text":"a","logprobs":{"top_logprobs":[{"a":)") + value + "}]}}]}"));
+    ASSERT_TRUE(reply) << value;
+    EXPECT_TRUE(reply->top.empty()) << value;
+  }
+}
+
+TEST(Ask, ARefusalIsAnAnswerWithItsNumbers) {
+  for (const int status : {400, 413, 422, 500}) {
+    const auto reply = reply_to(http(status, R"({"error":{"message":"600 tokens exceed 512, )" + kKey + "\"}}"));
+    ASSERT_TRUE(reply) << status;
+    EXPECT_TRUE(reply->refused());
+    EXPECT_EQ(reply->said.find(kKey), std::string::npos);
+    EXPECT_EQ(reply->numbers.at(0), 600);
+    EXPECT_EQ(reply->numbers.at(1), 512);
+  }
+  for (const int status : {401, 403, 404, 302, 408, 502}) EXPECT_FALSE(reply_to(http(status, ""))) << status;
+}
+
+TEST(Ask, SendsTokensAndWhatServersKnow) {
+  nlohmann::json seen;
+  StubServer server([&](const StubServer::Caller& caller, const Question& question) {
+    seen = nlohmann::json::parse(question.body);
+    return caller.send(completion("x"));
+  });
+  ASSERT_TRUE(ask_server({.urls = {server.url()}, .model = "m"},
+                         {.tokens = {1, 2, 3}, .top = 5, .past_end = true, .cache_prompt = false, .cache_salt = "s"}));
+  EXPECT_EQ(seen, nlohmann::json::parse(R"({"model":"m","prompt":[1,2,3],"max_tokens":1,"temperature":0,"stream":false,
+      "logprobs":5,"ignore_eos":true,"cache_prompt":false,"cache_salt":"s"})"));
+}
+
+TEST(Ask, LiesAreErrorsWithoutTheKey) {
+  for (const Lie& lie : lies()) {
+    const auto reply = reply_to(lie.bytes);
+    const std::string text = reply ? reply->said + reply->text : to_string(reply.error());
+    EXPECT_EQ(text.find(kKey), std::string::npos) << lie.name;
+    EXPECT_FALSE(reply && reply->answered()) << lie.name;
+  }
+}
+
+}  // namespace
+}  // namespace mrrope::test

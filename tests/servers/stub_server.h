@@ -96,8 +96,10 @@ class StubServer {
   // Called on a thread of its own for each connection, once per POST; false: hang up.
   using Behaviour = std::function<bool(const Caller&, const Question&)>;
 
-  explicit StubServer(Behaviour behaviour, int port = 0, std::string models = http(200, "{\"data\":[]}"))
-      : behaviour_(std::move(behaviour)), models_(std::move(models)) {
+  // `pages`: what GET of a path gives; without any, every GET gives `models`.
+  explicit StubServer(Behaviour behaviour, int port = 0, std::string models = http(200, "{\"data\":[]}"),
+                      std::map<std::string, std::string> pages = {})
+      : behaviour_(std::move(behaviour)), models_(std::move(models)), pages_(std::move(pages)) {
     listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const int yes = 1;
     ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -170,7 +172,8 @@ class StubServer {
     while (std::optional<Question> question = read(fd, received)) {
       if (!thaw()) break;
       if (question->method == "GET") {
-        if (!caller.send(models_)) break;
+        const auto page = pages_.find(question->path);
+        if (!caller.send(page != pages_.end() ? page->second : pages_.empty() ? models_ : http(404, ""))) break;
         continue;
       }
       ++posts_;
@@ -207,6 +210,7 @@ class StubServer {
 
   Behaviour behaviour_;
   std::string models_;
+  std::map<std::string, std::string> pages_;
   int listener_ = -1;
   int port_ = 0;
   std::atomic<int> posts_ = 0;
