@@ -71,7 +71,7 @@ struct Reading {
 // Looks three times where all is read, else up to kMostLooks times: every look costs a prompt. `share`: what the server
 // says it has read, if it is to be believed in small things; it saves looks, and is never enough. An unknown look at a
 // place that matters makes the cut unknown. Errors: those of `look`.
-inline constexpr int kMostLooks = 11;
+inline constexpr int kMostLooks = 12;
 Result<Reading> judge_reading(const Look& look, std::optional<double> share);
 
 // ---- Health ---------------------------------------------------------------------------------------------------------

@@ -66,7 +66,8 @@ Result<Reading> judge_reading(const Look& look, std::optional<double> share) {
   };
 
   if (*start == no && *end == yes && *middle != unknown) {
-    const Result<Border> begins = *middle == yes ? last_of(kStart, 0.5) : last_of(0.5, 1 - kLook);
+    const Result<Border> begins =
+        *middle == yes ? last_of(kStart, 0.5 + kLook / 2) : last_of(0.5 + kLook / 2, 1 - kLook);
     if (!begins) return begins.error();
     if (!begins->known) return Reading{};
     const Result<Seen> head = look(0, kHead);
@@ -93,7 +94,7 @@ Result<Reading> judge_reading(const Look& look, std::optional<double> share) {
   if (*start == yes && *end == no && *middle != unknown) {
     if (counted) return Reading{.cut = Cut::back, .first = *share, .last = 0, .within = 0};
     const Result<Border> stops =
-        *middle == yes ? border(look, 0.5, 1 - kLook, false) : border(look, kStart, 0.5, false);
+        *middle == yes ? border(look, 0.5 - kLook / 2, 1 - kLook, false) : border(look, kStart, 0.5 - kLook / 2, false);
     if (!stops) return stops.error();
     if (!stops->known) return Reading{};
     return Reading{.cut = Cut::back, .first = stops->at, .last = 0, .within = stops->within};

@@ -19,7 +19,7 @@ using served::Asker;
 using served::Prompt;
 
 constexpr std::int64_t kUnknownLength = 8192;  // asked for where nothing is advertised
-constexpr int kPrompts = 12;                   // of the longest, in a budget that says nothing else
+constexpr int kPrompts = 15;                   // of the longest: two that are answered, one again, and all looks
 constexpr std::int64_t kResolution = 64;       // a limit is found to within this part of it
 constexpr int kTop = 5;
 constexpr int kTextTokens = 16;  // of an answer, where texts have to tell prompts apart
