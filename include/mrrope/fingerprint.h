@@ -3,7 +3,7 @@
 // Which table does a server rotate by? Nothing in its protocol says so, but the probabilities of the next token do: the
 // same weights run here under candidate plans give other ones, and the plan that gives the server's is the server's.
 //
-//   Fingerprint search(spec, suspects(spec, {.advertised = 32768}), statements);      // statements: what the server
+//   Fingerprint search(suspects(spec, {.advertised = 32768}), statements);      // statements: what the server
 //   said while (const auto question = search.ask()) search.tell(run(question->plan, statements, question->which));
 //   search.verdict();                                     // "mrrope-pro x4", tied, none of these, cannot tell
 //
@@ -98,7 +98,7 @@ class Fingerprint {
  public:
   // Statements of a single token carry no table: they tell how far weights and engines are apart. Domain: suspects is
   // not empty, plans are of `spec`.
-  Fingerprint(RopeSpec spec, std::vector<Suspect> suspects, std::vector<Statement> statements);
+  Fingerprint(std::vector<Suspect> suspects, std::vector<Statement> statements);
   Fingerprint(Fingerprint&&) noexcept;
   Fingerprint& operator=(Fingerprint&&) noexcept;
   Fingerprint(const Fingerprint&) = delete;

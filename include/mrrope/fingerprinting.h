@@ -2,7 +2,7 @@
 //
 // Names a server's table by running its weights here, in llama.cpp: mrrope/fingerprint.h asks, this answers.
 //
-//   Result<probe::TableVerdict> table = name_table(model, context, spec, suspects, said.statements);
+//   Result<probe::TableVerdict> table = name_table(model, options, suspects, said.statements);
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ Result<probe::Echo> echo(LlamaContext& context, const Plan& plan, const std::vec
 // A server may keep its cache in another type than was asked for here, which disturbs every row. Where the first
 // verdict leaves noise, the types are tried with the best plan, and the search is run again with the one that fits.
 // `progress` hears of every table that is run: how many so far, how many suspects are left.
-Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& options, const RopeSpec& spec,
+Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& options,
                               const std::vector<probe::Suspect>& suspects,
                               const std::vector<probe::Statement>& statements,
                               const std::function<void(std::size_t run, std::size_t alive)>& progress = nullptr,

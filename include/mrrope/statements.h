@@ -3,7 +3,7 @@
 // Asks a running server for the log probabilities that tell its table (mrrope/fingerprint.h).
 //
 //   Statements said = *collect_statements(options, info, vocabulary, {.longest = 1024});
-//   probe::Fingerprint search(spec, suspects, said.statements);
+//   probe::Fingerprint search(suspects, said.statements);
 //
 // The prompts are prose in which every third sentence is one that was read before, so that attention reaches back over
 // all distances that tables differ on. Each text is asked about at eight lengths, from a sixteenth of the longest on.

@@ -32,12 +32,11 @@ std::int64_t longest_of(const std::vector<probe::Statement>& statements) {
   return static_cast<std::int64_t>(longest);
 }
 
-Result<probe::TableVerdict> search(LlamaContext& context, const RopeSpec& spec,
-                                   const std::vector<probe::Suspect>& suspects,
+Result<probe::TableVerdict> search(LlamaContext& context, const std::vector<probe::Suspect>& suspects,
                                    const std::vector<probe::Statement>& statements, std::int64_t& tokens,
                                    const std::function<void(std::size_t, std::size_t)>& progress,
                                    const std::atomic<bool>* cancel) {
-  probe::Fingerprint search(spec, suspects, statements);
+  probe::Fingerprint search(suspects, statements);
   std::size_t run = 0;
   while (const std::optional<probe::Fingerprint::Question> question = search.ask()) {
     if (progress) progress(run++, search.alive());
@@ -87,7 +86,7 @@ Result<probe::Echo> echo(LlamaContext& context, const Plan& plan, const std::vec
   return out;
 }
 
-Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& options, const RopeSpec& spec,
+Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& options,
                               const std::vector<probe::Suspect>& suspects,
                               const std::vector<probe::Statement>& statements,
                               const std::function<void(std::size_t run, std::size_t alive)>& progress,
@@ -98,7 +97,7 @@ Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& opt
   NamedTable out;
   Result<LlamaContext> context = LlamaContext::create(model, own);
   if (!context) return context.error();
-  Result<probe::TableVerdict> verdict = search(*context, spec, suspects, statements, out.tokens, progress, cancel);
+  Result<probe::TableVerdict> verdict = search(*context, suspects, statements, out.tokens, progress, cancel);
   if (!verdict) return verdict.error();
   out.verdict = *std::move(verdict);
   if (!out.verdict.plan || out.verdict.distance < kExact) return out;
@@ -129,7 +128,7 @@ Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& opt
   own.cache_type_k = own.cache_type_v = best;
   context = LlamaContext::create(model, own);
   if (!context) return context.error();
-  verdict = search(*context, spec, suspects, statements, out.tokens, progress, cancel);
+  verdict = search(*context, suspects, statements, out.tokens, progress, cancel);
   if (!verdict) return verdict.error();
   out.verdict = *std::move(verdict);
   out.cache_type = best;

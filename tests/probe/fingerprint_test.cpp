@@ -94,7 +94,7 @@ std::vector<Statement> served(const Plan& plan, double noise = 0, std::uint64_t 
 TableVerdict identify(const std::vector<Statement>& statements, std::optional<std::int64_t> advertised = std::nullopt,
                       int* questions = nullptr) {
   const RopeSpec spec = small_model();
-  Fingerprint search(spec, suspects(spec, {.advertised = advertised}), statements);
+  Fingerprint search(suspects(spec, {.advertised = advertised}), statements);
   int asked = 0;
   while (const auto question = search.ask()) {
     if (++asked > 1000) break;
