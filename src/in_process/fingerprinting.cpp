@@ -12,7 +12,7 @@ namespace mrrope::eval {
 namespace {
 
 // Distances below this are rounding: the cache is of the server's type.
-constexpr double kExact = 2e-6;
+constexpr double kExact = 2e-5;
 // Another type has to halve the distance: noise alone favours one of them by some percent.
 constexpr double kClearly = 0.5;
 constexpr std::array<const char*, 4> kOtherTypes = {"q8_0", "q4_0", "q5_1", "f32"};

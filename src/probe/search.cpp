@@ -15,6 +15,8 @@ namespace {
 // What the server may lie off a plan that it runs: quantised caches act as a slightly smaller scale (docs/probe.md).
 constexpr double kScaleAllowed = 0.02;
 constexpr double kSpeedAllowed = 0.05;
+// Off by this much of what is allowed, a better table is looked for.
+constexpr double kWorthALook = 0.25;
 // Of the way to another table: cache types draw a little to tables with a smaller scale.
 constexpr double kDrawnAllowed = 0.25;
 // Of the noise of single tokens, which is larger than that of texts where the weights differ, and all but 0 where only
@@ -96,7 +98,7 @@ const Tried* Fingerprint::Impl::drawn_to() const {
 // Another table may explain the server better: worth some passes.
 bool Fingerprint::Impl::is_improvable() const {
   for (std::size_t d = 0; d < directions.count(); ++d) {
-    if (off(d, 0)) return true;
+    if (off(d, kWorthALook * (d == 0 ? kScaleAllowed : kSpeedAllowed))) return true;
   }
   return drawn_to() != nullptr || unexplained() > explained_by_noise();
 }
