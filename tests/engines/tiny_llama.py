@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+from byte_letters import byte_letters
 from safetensors.numpy import save_file
 
 HIDDEN, HEADS, DIM, INNER, TOKENS = 128, 2, 64, 96, 320
@@ -62,13 +63,6 @@ def log_probabilities(w, tokens, speeds, scale=1.0):
     x = x + (gate / (1 + np.exp(-gate)) * (h @ w["mlp.up_proj.weight"].T)) @ w["mlp.down_proj.weight"].T
     logits = norm(x) @ w["lm_head.weight"].T
     return logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
-
-
-def byte_letters():
-    """The letters by which byte-level tokenizers write the 256 bytes."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    other = [b for b in range(256) if b not in plain]
-    return {b: chr(b) for b in plain} | {b: chr(256 + i) for i, b in enumerate(other)}
 
 
 def save(folder, w):
