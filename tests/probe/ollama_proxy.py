@@ -41,11 +41,11 @@ class Refusal(Exception):
         self.status = status
 
 
-def cut(tokens, num_ctx, adds_bos, rule="half"):
-    """What Ollama leaves of a prompt."""
+def cut(tokens, num_ctx, keep, rule="half"):
+    """What Ollama leaves of a prompt; `keep` tokens at its beginning stay."""
     if len(tokens) <= (num_ctx - 1 if rule == "half" else num_ctx):
         return tokens
-    keep = min(NUM_KEEP + adds_bos, num_ctx - 1)
+    keep = min(keep, num_ctx - 1)
     limit = num_ctx - max((num_ctx - keep) // 2, 1) if rule == "half" else num_ctx
     return tokens[:keep] + tokens[keep + len(tokens) - limit :]
 
@@ -103,7 +103,7 @@ class Ollama:
         """The upstream's answer to what is left of the prompt, and how many tokens that is."""
         if logprobs is not None and not 0 <= logprobs <= MOST_LOGPROBS:
             raise Refusal(400, "top_logprobs must be between 0 and 20")
-        tokens = cut(self.upstream.tokens(text), self.num_ctx, self.upstream.adds_bos, self.rule)
+        tokens = cut(self.upstream.tokens(text), self.num_ctx, NUM_KEEP + self.upstream.adds_bos, self.rule)
         asked = {name: body[name] for name in ("temperature", "top_p", "seed", "stop") if body.get(name) is not None}
         asked |= {"prompt": tokens, "max_tokens": body.get("max_tokens") or self.num_ctx}
         if logprobs is not None:
