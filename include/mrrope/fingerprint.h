@@ -63,7 +63,7 @@ struct SuspectOptions {
 std::vector<Suspect> suspects(const RopeSpec& spec, const SuspectOptions& options = {});
 
 struct Rival {
-  std::string name;
+  Suspect suspect;
   double distance = 0;  // mean over statements
   double times = 1;     // its distances are so many times the best one's (geometric mean)
   bool out = false;     // certainly worse than the best

@@ -15,6 +15,7 @@ namespace {
 constexpr double kExact = 2e-5;
 // Another type has to halve the distance: noise alone favours one of them by some percent.
 constexpr double kClearly = 0.5;
+constexpr std::size_t kNearest = 8;
 constexpr std::array<const char*, 4> kOtherTypes = {"q8_0", "q4_0", "q5_1", "f32"};
 
 std::size_t common_prefix(const std::vector<Token>& cached, const std::vector<Token>& tokens, std::size_t most) {
@@ -125,10 +126,15 @@ Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& opt
     }
   }
   if (best.empty()) return out;
+  // Whoever explains the server under the right type was near under the wrong one
+  std::vector<probe::Suspect> nearest;
+  for (const probe::Rival& rival : out.verdict.rivals) {
+    if (nearest.size() < kNearest) nearest.push_back(rival.suspect);
+  }
   own.cache_type_k = own.cache_type_v = best;
   context = LlamaContext::create(model, own);
   if (!context) return context.error();
-  verdict = search(*context, suspects, statements, out.tokens, progress, cancel);
+  verdict = search(*context, nearest, statements, out.tokens, progress, cancel);
   if (!verdict) return verdict.error();
   out.verdict = *std::move(verdict);
   out.cache_type = best;

@@ -81,8 +81,7 @@ TableVerdict described(const Evidence& evidence) {
   out.factor_low = out.factor_high = table_factor(best.plan);
   for (std::size_t i = 0; i < evidence.tried.size(); ++i) {
     const Tried& one = evidence.tried[i];
-    const std::string& name = one.suspect.name;
-    out.rivals.push_back({name, evidence.mean_distance(one), evidence.times_as_far(one), one.out});
+    out.rivals.push_back({one.suspect, evidence.mean_distance(one), evidence.times_as_far(one), one.out});
     if (one.out || i == evidence.best) continue;
     const double factor = table_factor(one.suspect.plan);
     const bool near = std::abs(std::log(factor / table_factor(best.plan))) < kNearFactor;
@@ -90,7 +89,7 @@ TableVerdict described(const Evidence& evidence) {
       out.factor_low = std::min(out.factor_low, factor);
       out.factor_high = std::max(out.factor_high, factor);
     } else {
-      out.tied.push_back(name);
+      out.tied.push_back(one.suspect.name);
     }
   }
   std::stable_sort(out.rivals.begin(), out.rivals.end(),

@@ -42,6 +42,12 @@ std::string text_of(const std::string& story, std::size_t begin, std::size_t byt
   return text;
 }
 
+// Tokens of a prompt of length k of kCuts.
+std::size_t cut_of(std::int64_t longest, int k) {
+  const double share = std::pow(kShortest, 1 - (k + 1.0) / kCuts);
+  return std::max<std::size_t>(2, static_cast<std::size_t>(std::llround(static_cast<double>(longest) * share)));
+}
+
 Error unsupported(std::string message, const ServerOptions& options) {
   return {ErrorCode::unsupported, std::move(message), options.urls.front()};
 }
@@ -83,12 +89,6 @@ class Collector {
   }
 
  private:
-  std::size_t cut(int k) const {
-    const double share = std::pow(kShortest, 1 - (k + 1.0) / kCuts);
-    return std::max<std::size_t>(2,
-                                 static_cast<std::size_t>(std::llround(static_cast<double>(wanted_.longest) * share)));
-  }
-
   Result<ServerReply> ask(ServerQuestion question) {
     question.top = kTop;
     question.top_of_chat = top_of_chat_;
@@ -177,7 +177,7 @@ class Collector {
 
   Result<void> at_every_cut(const std::vector<std::int32_t>& tokens) {
     for (int k = 0; k < kCuts; ++k) {
-      const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(cut(k));
+      const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(cut_of(wanted_.longest, k));
       if (const auto ok = keep(ask_answer({tokens.begin(), end}, answer_)); !ok) return ok.error();
     }
     return {};
@@ -192,7 +192,7 @@ class Collector {
     }
     std::size_t from = 1;
     for (int k = 0; k < kCuts; ++k) {
-      const std::size_t end = cut(k);
+      const std::size_t end = cut_of(wanted_.longest, k);
       probe::Statement out{.tokens = {tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(end)}};
       const std::size_t step = std::max<std::size_t>(1, (end - from) / kPlaces);
       for (std::size_t at = std::max<std::size_t>(1, end - step * (kPlaces - 1) - 1); at < end; at += step) {
@@ -244,10 +244,9 @@ class Collector {
 int statement_requests(const StatementOptions& options) { return kSingles + options.texts * kCuts + 2; }
 
 std::int64_t statement_tokens(const StatementOptions& options) {
-  double share = 0;
-  for (int k = 0; k < kCuts; ++k) share += std::pow(kShortest, 1 - (k + 1.0) / kCuts);
-  return static_cast<std::int64_t>(std::ceil((share * options.texts + 1) * static_cast<double>(options.longest))) +
-         kSingles;
+  std::int64_t text = 0;
+  for (int k = 0; k < kCuts; ++k) text += static_cast<std::int64_t>(cut_of(options.longest, k));
+  return options.texts * text + options.longest + kSingles * 2;  // a text may come with a token before it
 }
 
 Result<Statements> collect_statements(const ServerOptions& options, const ServerInfo& info,

@@ -2,6 +2,9 @@
 //
 // One question: log probabilities in both shapes, refusals and what they name.
 #include "mrrope/ask_server.h"
+
+#include <fstream>
+
 #include "tests/servers/lies.h"
 #include "tests/servers/stub_server.h"
 
@@ -14,7 +17,7 @@ Result<ServerReply> reply_to(const std::string& bytes, const ServerQuestion& que
 }
 
 TEST(Ask, ReadsLogProbabilitiesInBothShapes) {
-  const std::vector<TokenChance> expected = {{" a", -0.5}, {" b", -2}};
+  const std::vector<TokenChance> expected = {{" a", std::nullopt, -0.5}, {" b", std::nullopt, -2}};
   const auto openai = reply_to(ok(R"({"choices":[{"text":" a","logprobs":{"top_logprobs":[{" b":-2,"  ":-9,)"
                                   R"(" a":-0.5}]}}],"usage":{"prompt_tokens":3,"completion_tokens":1}})"));
   ASSERT_TRUE(openai);
@@ -58,7 +61,62 @@ TEST(Ask, SendsTokensAndWhatServersKnow) {
   ASSERT_TRUE(ask_server({.urls = {server.url()}, .model = "m"},
                          {.tokens = {1, 2, 3}, .top = 5, .past_end = true, .cache_prompt = false, .cache_salt = "s"}));
   EXPECT_EQ(seen, nlohmann::json::parse(R"({"model":"m","prompt":[1,2,3],"max_tokens":1,"temperature":0,"stream":false,
-      "logprobs":5,"ignore_eos":true,"cache_prompt":false,"cache_salt":"s"})"));
+      "logprobs":5,"return_tokens_as_token_ids":true,"ignore_eos":true,"cache_prompt":false,"cache_salt":"s"})"));
+}
+
+// What real servers said, as it was recorded (tests/servers/answers): one JSON per question.
+Result<ServerReply> recorded(const std::string& name, ServerQuestion question) {
+  std::ifstream file(std::string(MRROPE_ANSWERS) + "/" + name + ".json");
+  const nlohmann::json record = nlohmann::json::parse(file);
+  return reply_to(http(record.at("status"), record.at("answer").dump()), question);
+}
+
+TEST(Ask, LlamaServerNamesTheTokensOfItsAnswer) {
+  const auto reply = recorded("llama-server-completion-several", {.prompt = "x", .max_tokens = 8, .top = 5});
+  ASSERT_TRUE(reply) << to_string(reply.error());
+  ASSERT_FALSE(reply->chosen.empty());
+  EXPECT_EQ(reply->chosen.size(), reply->top.size());
+  for (const TokenChance& chance : reply->chosen) EXPECT_TRUE(chance.id);
+  for (const auto& row : reply->top) {
+    for (const TokenChance& chance : row) EXPECT_TRUE(chance.id && chance.log_probability <= 0);
+  }
+}
+
+TEST(Ask, VllmTellsAllPlacesOfAPrompt) {
+  const auto reply =
+      recorded("vllm-prompt-logprobs", {.tokens = {256, 84, 104, 101, 32, 110}, .top = 3, .whole_prompt = true});
+  ASSERT_TRUE(reply) << to_string(reply.error());
+  ASSERT_EQ(reply->prompt_top.size(), 6);
+  EXPECT_TRUE(reply->prompt_top[0].empty());  // nothing comes before the first
+  EXPECT_EQ(reply->prompt_top[1].at(0).id, 32);
+  EXPECT_NEAR(reply->prompt_top[1].at(0).log_probability, -1.7622110843658447, 1e-12);
+  EXPECT_EQ(reply->prompt_top[5].size(), 4);  // the prompt's own token is the fifth likeliest
+}
+
+TEST(Ask, VllmNamesTokensByTheirNumbers) {
+  const auto reply = recorded("vllm-completion", {.prompt = "x", .top = 5});
+  ASSERT_TRUE(reply) << to_string(reply.error());
+  EXPECT_EQ(reply->chosen.at(0).id, 49);
+  EXPECT_EQ(reply->top.at(0).at(1).id, 55);
+}
+
+TEST(Ask, ServersThatIgnoreTheQuestionGiveNone) {
+  for (const char* name : {"transformers-serve-completion-logprobs-ignored", "llama-server-completion-none"}) {
+    const auto reply = recorded(name, {.prompt = "x", .top = 5});
+    ASSERT_TRUE(reply) << name;
+    EXPECT_TRUE(reply->top.empty()) << name;
+    EXPECT_TRUE(reply->chosen.empty()) << name;
+  }
+}
+
+TEST(Ask, NumbersOfTokensThatCannotBeAreNotBelieved) {
+  for (const char* id : {"-1", "1.5", "99999999999", "\"7\""}) {
+    const auto reply = reply_to(ok(std::string(R"({"choices":[{"text":"a","logprobs":{"content":[{"id":)") + id +
+                                   R"(,"token":"a","logprob":-1,"top_logprobs":[{"id":)" + id +
+                                   R"(,"token":"a","logprob":-1}]}]}}]})"));
+    ASSERT_TRUE(reply) << id;
+    EXPECT_TRUE(reply->top.empty()) << id;
+  }
 }
 
 TEST(Ask, LiesAreErrorsWithoutTheKey) {
