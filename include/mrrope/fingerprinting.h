@@ -19,7 +19,7 @@ namespace mrrope::eval {
 
 struct NamedTable {
   probe::TableVerdict verdict;
-  std::string cache_type = {};  // the type of keys and values that explains the server best: "q8_0"; empty: not told
+  std::string cache_type = {};  // of the server, where it is another than that of the options: "q8_0"
   std::int64_t tokens = 0;      // that were computed
 };
 
@@ -29,8 +29,9 @@ Result<probe::Echo> echo(LlamaContext& context, const Plan& plan, const std::vec
                          const std::vector<std::size_t>& which, std::int64_t& tokens,
                          const std::atomic<bool>* cancel = nullptr);
 
-// A server may keep its cache in another type than was asked for here, which disturbs every row. Where the first
-// verdict leaves noise, the types are tried with the best plan, and the search is run again with the one that fits.
+// A server may keep its cache in another type than was asked for here, which disturbs every row. The type of its values
+// is found first, by the statements of single tokens; that of its keys is taken to be the same, and looked for where
+// the best plan leaves noise.
 // `progress` hears of every table that is run: how many so far, how many suspects are left.
 Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& options,
                               const std::vector<probe::Suspect>& suspects,

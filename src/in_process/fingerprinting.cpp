@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "mrrope/fingerprinting.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -16,7 +18,7 @@ constexpr double kExact = 2e-5;
 // Another type has to halve the distance: noise alone favours one of them by some percent.
 constexpr double kClearly = 0.5;
 constexpr std::size_t kNearest = 8;
-constexpr std::array<const char*, 4> kOtherTypes = {"q8_0", "q4_0", "q5_1", "f32"};
+constexpr std::array<const char*, 7> kOtherTypes = {"f16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl"};
 
 std::size_t common_prefix(const std::vector<Token>& cached, const std::vector<Token>& tokens, std::size_t most) {
   const std::size_t end = std::min({cached.size(), tokens.size(), most});
@@ -47,6 +49,46 @@ Result<probe::TableVerdict> search(LlamaContext& context, const std::vector<prob
   }
   return search.verdict();
 }
+
+// Which type of keys or of values explains the statements best under a plan.
+struct TypeSearch {
+  const LlamaModel& model;
+  const std::vector<probe::Statement>& statements;
+  const Plan& plan;
+  const std::vector<std::size_t>& which;
+  const std::atomic<bool>* cancel;
+  std::int64_t& tokens;
+
+  // The type as it is, unless another one clearly fits.
+  [[nodiscard]] Result<std::string> best(ContextOptions options, std::string ContextOptions::*type) const {
+    std::string best = options.*type;
+    if (which.empty()) return best;
+    Result<double> least = distance(options);
+    if (!least) return least.error();
+    for (const char* other : kOtherTypes) {
+      if (*least < kExact) break;
+      options.*type = other;
+      if (type == &ContextOptions::cache_type_v) options.cache_type_k = other;
+      const Result<double> far = distance(options);
+      if (!far && far.error().code == ErrorCode::cancelled) return far.error();
+      if (!far || *far > kClearly * *least) continue;  // some types do not fit a model's heads
+      least = *far;
+      best = other;
+    }
+    return best;
+  }
+
+ private:
+  [[nodiscard]] Result<double> distance(const ContextOptions& options) const {
+    Result<LlamaContext> context = LlamaContext::create(model, options);
+    if (!context) return context.error();
+    const Result<probe::Echo> answer = echo(*context, plan, statements, which, tokens, cancel);
+    if (!answer) return answer.error();
+    std::vector<probe::Statement> asked;
+    for (const std::size_t s : which) asked.push_back(statements[s]);
+    return probe::mean_distance(asked, *answer);
+  }
+};
 
 }  // namespace
 
@@ -96,48 +138,46 @@ Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& opt
   own.ctx_size = longest_of(statements);
   own.swa_full = true;  // or the cache could not go back
   NamedTable out;
+  // A token that stands alone meets its own value only, whatever the table
+  std::vector<std::size_t> singles;
+  std::vector<std::size_t> all;
+  for (std::size_t s = 0; s < statements.size(); ++s) {
+    all.push_back(s);
+    if (statements[s].rows.back().at <= 1) singles.push_back(s);
+  }
+  TypeSearch types{model, statements, suspects.front().plan, singles, cancel, out.tokens};
+  Result<std::string> value = types.best(own, &ContextOptions::cache_type_v);
+  if (!value) return value.error();
+  own.cache_type_v = own.cache_type_k = *value;
+
   Result<LlamaContext> context = LlamaContext::create(model, own);
   if (!context) return context.error();
   Result<probe::TableVerdict> verdict = search(*context, suspects, statements, out.tokens, progress, cancel);
   if (!verdict) return verdict.error();
   out.verdict = *std::move(verdict);
-  if (!out.verdict.plan || out.verdict.distance < kExact) return out;
-
-  std::vector<std::size_t> all;
-  for (std::size_t s = 0; s < statements.size(); ++s) all.push_back(s);
-  const auto distance = [&](LlamaContext& with) -> Result<double> {
-    const Result<probe::Echo> answer = echo(with, *out.verdict.plan, statements, all, out.tokens, cancel);
-    if (!answer) return answer.error();
-    return probe::mean_distance(statements, *answer);
-  };
-  Result<double> least = distance(*context);
-  if (!least) return least.error();
-  std::string best;
-  for (const char* type : kOtherTypes) {
-    ContextOptions other = own;
-    other.cache_type_k = other.cache_type_v = type;
-    Result<LlamaContext> with = LlamaContext::create(model, other);
-    if (!with) continue;  // a type that this model's heads do not fit
-    const Result<double> far = distance(*with);
-    if (!far) return far.error();
-    if (*far < kClearly * *least) {
-      least = *far;
-      best = type;
+  if (out.verdict.plan && out.verdict.distance > kExact) {
+    TypeSearch keys{model, statements, *out.verdict.plan, all, cancel, out.tokens};
+    const Result<std::string> key = keys.best(own, &ContextOptions::cache_type_k);
+    if (!key) return key.error();
+    if (*key != own.cache_type_k) {
+      own.cache_type_k = *key;
+      // Whoever explains the server under the right type was near under the wrong one
+      std::vector<probe::Suspect> nearest;
+      for (const probe::Rival& rival : out.verdict.rivals) {
+        if (nearest.size() < kNearest) nearest.push_back(rival.suspect);
+      }
+      context = LlamaContext::create(model, own);
+      if (!context) return context.error();
+      verdict = search(*context, nearest, statements, out.tokens, progress, cancel);
+      if (!verdict) return verdict.error();
+      out.verdict = *std::move(verdict);
     }
   }
-  if (best.empty()) return out;
-  // Whoever explains the server under the right type was near under the wrong one
-  std::vector<probe::Suspect> nearest;
-  for (const probe::Rival& rival : out.verdict.rivals) {
-    if (nearest.size() < kNearest) nearest.push_back(rival.suspect);
+  if (own.cache_type_k != options.cache_type_k || own.cache_type_v != options.cache_type_v) {
+    out.cache_type = own.cache_type_k == own.cache_type_v
+                         ? own.cache_type_k
+                         : fmt::format("{} for keys, {} for values", own.cache_type_k, own.cache_type_v);
   }
-  own.cache_type_k = own.cache_type_v = best;
-  context = LlamaContext::create(model, own);
-  if (!context) return context.error();
-  verdict = search(*context, nearest, statements, out.tokens, progress, cancel);
-  if (!verdict) return verdict.error();
-  out.verdict = *std::move(verdict);
-  out.cache_type = best;
   return out;
 }
 

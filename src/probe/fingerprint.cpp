@@ -73,21 +73,33 @@ std::size_t Fingerprint::alive() const {
 
 namespace {
 
+// One law at factors that nobody could tell apart by much.
+bool near(const Plan& a, const Plan& b) {
+  return a.method.law == b.method.law && std::abs(std::log(table_factor(a) / table_factor(b))) < kNearFactor;
+}
+
+// The best one, or one as good of the same law with a factor that people set: 2 rather than 2.14.
+const Tried& named(const Evidence& evidence) {
+  const auto whole = [](const Plan& plan) { return table_factor(plan) == std::round(table_factor(plan)); };
+  const Plan& best = evidence.suspect().plan;
+  for (const Tried& one : evidence.tried) {
+    if (!one.out && whole(one.suspect.plan) && !whole(best) && near(one.suspect.plan, best)) return one;
+  }
+  return evidence.tried[evidence.best];
+}
+
 // The best one, everybody who was tried, and who is left.
 TableVerdict described(const Evidence& evidence) {
-  const Suspect& best = evidence.suspect();
-  TableVerdict out{.name = best.name, .plan = best.plan};
-  out.distance = evidence.mean_distance(evidence.tried[evidence.best]);
-  out.factor_low = out.factor_high = table_factor(best.plan);
-  for (std::size_t i = 0; i < evidence.tried.size(); ++i) {
-    const Tried& one = evidence.tried[i];
+  const Tried& best = named(evidence);
+  TableVerdict out{.name = best.suspect.name, .plan = best.suspect.plan};
+  out.distance = evidence.mean_distance(best);
+  out.factor_low = out.factor_high = table_factor(best.suspect.plan);
+  for (const Tried& one : evidence.tried) {
     out.rivals.push_back({one.suspect, evidence.mean_distance(one), evidence.times_as_far(one), one.out});
-    if (one.out || i == evidence.best) continue;
-    const double factor = table_factor(one.suspect.plan);
-    const bool near = std::abs(std::log(factor / table_factor(best.plan))) < kNearFactor;
-    if (near && one.suspect.plan.method.law == best.plan.method.law) {
-      out.factor_low = std::min(out.factor_low, factor);
-      out.factor_high = std::max(out.factor_high, factor);
+    if (one.out) continue;
+    if (near(one.suspect.plan, best.suspect.plan)) {
+      out.factor_low = std::min(out.factor_low, table_factor(one.suspect.plan));
+      out.factor_high = std::max(out.factor_high, table_factor(one.suspect.plan));
     } else {
       out.tied.push_back(one.suspect.name);
     }
