@@ -31,17 +31,6 @@ struct Options {
   bool json = false;
 };
 
-// A plan file, or the folder of a search.
-Result<Plan> plan_of_file(const std::string& given) {
-  std::error_code status;
-  const std::string path = std::filesystem::is_directory(given, status) ? given + "/plan.json" : given;
-  const Result<std::string> text = read_text(path);
-  if (!text) return text.error();
-  Result<Plan> plan = plan_from_json(*text);
-  if (!plan) return Error{plan.error().code, to_string(plan.error()), path};
-  return plan;
-}
-
 // Chosen by --method, or recommended.
 Result<Plan> wanted_plan(const Options& options, const ModelFile& file, const RopeSpec& spec) {
   Model model{.spec = spec, .context_target = 0, .plan = std::nullopt, .source = options.model.file};

@@ -31,6 +31,7 @@ void add_gap(CLI::App& program, Action& action, const std::vector<std::string>& 
 void add_benchmarks(CLI::App& program, Action& action, const std::vector<std::string>& words);
 void add_suite(CLI::App& program, Action& action, const std::vector<std::string>& words);
 void add_tune(CLI::App& program, Action& action, const std::vector<std::string>& words);
+void add_probe(CLI::App& program, Action& action);
 void add_compare(CLI::App& program, Action& action);
 void add_report(CLI::App& program, Action& action);
 void add_merge(CLI::App& program, Action& action);

@@ -11,6 +11,7 @@
 #include "base/unicode.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "mrrope/probe.h"
 
 namespace mrrope::cli {
 
@@ -159,7 +160,9 @@ void print_codes() {
 Result<void> explain_code(std::string_view code) {
   const std::string asked = base::lower_case(code);
   std::vector<std::string_view> codes;
-  for (const FindingInfo& info : finding_catalogue()) {
+  std::vector<FindingInfo> all = finding_catalogue();
+  all.insert(all.end(), probe::probe_catalogue().begin(), probe::probe_catalogue().end());
+  for (const FindingInfo& info : all) {
     codes.push_back(info.code);
     if (base::lower_case(info.code) != asked) continue;
     print("{} {}: {}\n", bold(info.code), to_string(info.severity), info.title);

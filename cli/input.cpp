@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "base/text.h"
@@ -149,6 +150,16 @@ Result<std::string> read_text(const std::string& path) {
   }
   if (std::ferror(stdin) != 0) return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT
   return text;
+}
+
+Result<Plan> plan_of_file(const std::string& given) {
+  std::error_code status;
+  const std::string path = std::filesystem::is_directory(given, status) ? given + "/plan.json" : given;
+  const Result<std::string> text = read_text(path);
+  if (!text) return text.error();
+  Result<Plan> plan = plan_from_json(*text);
+  if (!plan) return Error{plan.error().code, to_string(plan.error()), path};
+  return plan;
 }
 
 Result<Model> load_model(const ModelOptions& options) {

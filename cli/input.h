@@ -64,4 +64,7 @@ bool is_plan_file(const std::string& path);
 // The whole of a file or of stdin ("-"); refuses what is too large to be a plan.
 Result<std::string> read_text(const std::string& path);
 
+// A plan file, or the folder of a search of mrrope tune.
+Result<Plan> plan_of_file(const std::string& path);
+
 }  // namespace mrrope::cli

@@ -25,6 +25,7 @@ constexpr const char* kDescription =
     "  mrrope eval ppl -m model.gguf -f text.txt \\\n"
     "      --factor 4 --lengths 8k,32k                 what it is worth\n"
     "  mrrope tune model.gguf -c 32k                   a better one, by measuring\n"
+    "  mrrope probe http://host:8080 -m longer.gguf    what a server really runs\n"
     "\n"
     "Instead of a .gguf: a Hugging Face folder, or --spec dim=128,base=1e4,ctx=4k.\n";
 
@@ -63,8 +64,11 @@ int run(std::vector<std::string> words) {
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "eval") return run_eval(argv + 1);
   const bool attention = std::find(argv, argv + argc, std::string_view("--attention")) != argv + argc;
-  if (first == "tune" || (first == "analyze" && attention)) return run_eval(argv);
-  if (first == "complete" && argc > 3 && std::string_view(argv[2]) == "tune") return run_eval(argv);
+  if (first == "tune" || first == "probe" || (first == "analyze" && attention)) return run_eval(argv);
+  if (first == "complete" && argc > 3 &&
+      (std::string_view(argv[2]) == "tune" || std::string_view(argv[2]) == "probe")) {
+    return run_eval(argv);
+  }
   if (first == "complete" && argc > 3 && std::string_view(argv[2]) == "eval") {
     argv[2] = argv[1];  // "mrrope complete eval ppl …" is "mrrope-eval complete ppl …"
     argv[1] = argv[0];
@@ -84,6 +88,11 @@ int run(std::vector<std::string> words) {
                          "\n"
                          "  mrrope tune model.gguf -c 32k -f 'texts/*' -o tuned\n"
                          "  mrrope tune --help\n");
+  program.add_subcommand("probe",
+                         "what a running server really runs: its length, its table\n"
+                         "\n"
+                         "  mrrope probe http://localhost:8080 -m model.gguf\n"
+                         "  mrrope probe --help\n");
   add_compare(program, action);
   add_report(program, action);
   add_merge(program, action);

@@ -2,33 +2,17 @@
 //
 // Benchmarks on servers.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
 #include "cli/commands.h"
 #include "cli/eval/benchmark.h"
+#include "cli/eval/endpoint.h"
 #include "cli/terminal.h"
 #include "mrrope/served.h"
 
 namespace mrrope::cli {
-
-namespace {
-
-// From the environment: arguments are shown to everyone on the machine, and recorded. Only from a variable that is ours
-// or that was named, so that the key of one service is not sent to another.
-Result<std::string> api_key_of(const BenchmarkCommand& command) {
-  const std::string& name = command.key_variable;
-  const char* key = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
-  if (key != nullptr) return std::string(key);
-  if (name == BenchmarkCommand().key_variable) return std::string();
-  // Not repeated: it may be the key itself
-  return usage("expected the name of an environment variable that is set, such as OPENAI_API_KEY", "--api-key-env");
-}
-
-}  // namespace
 
 int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, const eval::TaskTexts& texts,
                    const eval::BenchmarkOptions& options, const std::vector<std::string>& words) {
@@ -38,19 +22,14 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
     return fail(usage("servers answer as they were started: leave it out; --label names their plan in the records",
                       command.not_for_servers));
   }
-  ServerOptions servers{.urls = command.endpoints,
-                        .model = command.served_model,
-                        .chat = command.chat,
-                        .concurrency = command.concurrency,
-                        .deadline_s = command.deadline};
-  const Result<std::string> key = api_key_of(command);
-  if (!key) return fail(key.error());
-  servers.api_key = *key;
-  // Asks nothing: a password in a URL is refused before the command is recorded
-  if (const auto ok = run_requests(servers, 0, nullptr, nullptr); !ok) return fail(ok.error());
-  if (const std::vector<std::string> urls = servers_without_encryption(servers); !key->empty() && !urls.empty()) {
-    note("warning: the API key goes to {} without encryption; anyone on the way can read it\n", fmt::join(urls, ", "));
-  }
+  const Result<ServerOptions> ready = ready_servers({.urls = command.endpoints,
+                                                     .model = command.served_model,
+                                                     .chat = command.chat,
+                                                     .concurrency = command.concurrency,
+                                                     .deadline_s = command.deadline},
+                                                    command.key_variable);
+  if (!ready) return fail(ready.error());
+  const ServerOptions& servers = *ready;
 
   eval::TokenCount count;
   std::string counted;  // by what

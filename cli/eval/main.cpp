@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// mrrope-eval: what `mrrope eval` and `mrrope tune` start.
+// mrrope-eval: what `mrrope eval`, `mrrope tune` and `mrrope probe` start.
 #include <exception>
 #include <string_view>
 
@@ -21,6 +21,11 @@ int main(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[completes ? 2 : 1]) == "tune") {
       CLI::App program("What mrrope tune needs llama.cpp for.", "mrrope");
       add_tune(program, action, {argv, argv + argc});
+      return run_program(program, action, argc, argv);
+    }
+    if (argc > 1 && std::string_view(argv[completes ? 2 : 1]) == "probe") {
+      CLI::App program("What mrrope probe needs libcurl for.", "mrrope");
+      add_probe(program, action);
       return run_program(program, action, argc, argv);
     }
     CLI::App program(

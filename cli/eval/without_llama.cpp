@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/eval/benchmark.h"
+#include "cli/eval/probe.h"
 
 namespace mrrope::cli {
 
@@ -56,6 +57,18 @@ Result<eval::TokenCount> vocabulary_count(const EvalOptions& /*eval*/) {
   return Error{ErrorCode::unsupported,
                "this mrrope was built without llama.cpp and reads no vocabularies; leave it out, the servers count",
                "-m"};
+}
+
+Result<Weights> load_weights(const std::string& /*path*/, const LlamaModelOptions& /*options*/) {
+  return no_llama("-m");
+}
+
+Vocabulary vocabulary_of(const Weights& /*weights*/) { return {}; }
+
+Result<ProbedTable> probe_table(const ServerOptions& /*server*/, const ServerInfo& /*info*/, const Weights& /*weights*/,
+                                const ContextOptions& /*context*/, const TableQuestion& /*question*/,
+                                const std::atomic<bool>* /*cancel*/) {
+  return no_llama("-m");
 }
 
 }  // namespace mrrope::cli

@@ -4,6 +4,7 @@
 //
 //   probe::length_line(length);                // "advertised 131072, accepts 131072, reads the last 32768"
 //   probe::length_findings(length);            // P101: prompts are cut
+//   probe::table_findings(verdict, expected);  // P200: the server does not run the table that it should
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "mrrope/findings.h"
+#include "mrrope/fingerprint.h"
 #include "mrrope/result.h"
 
 namespace mrrope::probe {
@@ -95,11 +97,28 @@ struct Health {
   std::int64_t prompt_tokens = 0;
 };
 
+// ---- Table ----------------------------------------------------------------------------------------------------------
+
+// What a verdict of mrrope/fingerprint.h is compared with.
+struct TableExpected {
+  std::optional<Suspect> table = {};        // that the server should run
+  std::string by = {};                      // who says so: "plan.json"
+  std::int64_t trained = 0;                 // tokens the model was trained for
+  std::optional<std::int64_t> served = {};  // tokens of one request, accepted or advertised
+};
+
+// "mrrope-pro x4", "yarn x4 or mrrope-pro x4": the verdict in a few words.
+std::string table_words(const TableVerdict& verdict);
+
+// Whether the verdict names this plan: the same speeds and the same attention scale, within 0.5 %.
+bool is_named(const TableVerdict& verdict, const Plan& plan);
+
 // ---- Findings -------------------------------------------------------------------------------------------------------
 
 // P1xx: length, P2xx: table, P3xx: health.
 const std::vector<FindingInfo>& probe_catalogue();
 std::vector<Finding> length_findings(const Length& length);
+std::vector<Finding> table_findings(const TableVerdict& verdict, const TableExpected& expected);
 std::vector<Finding> health_findings(const Health& health);
 
 }  // namespace mrrope::probe

@@ -48,6 +48,30 @@ const std::vector<FindingInfo>& probe_catalogue() {
        "passing "
        "trouble and ask again.\n\n"
        "Bound the length in front of it; look for memory that runs out."},
+      {"P200", error, "the server runs another table than it should",
+       "The model's file, or the plan that was expected, says one table, and the server's probabilities are those of "
+       "another one. Engines ignore what they do not know in a file, flags override what it says, and the model then "
+       "rotates by something nobody chose.\n\n"
+       "mrrope doctor tells what each engine makes of the file; look at the flags the server was started with."},
+      {"P201", error, "the plain table is served beyond the trained length",
+       "The server takes longer requests than the model was trained for, and rotates as if nothing were to be "
+       "extended. Beyond the trained length the model meets angles it has never seen, and answers fall apart.\n\n"
+       "Extend the file (mrrope extend) or start the server for the trained length."},
+      {"P202", warning, "the attention scale is off",
+       "The speeds of the rotation are those of the table, and the scale of cosines and sines is not: an attention "
+       "factor was set by hand, or the engine computes its own.\n\n"
+       "Quality suffers more at long distances. mrrope doctor tells which engines do this to a file."},
+      {"P203", note, "the table cannot be told",
+       "The server gives no log probabilities, counts other tokens than the model does, or its weights are others than "
+       "those that run here.\n\n"
+       "Give the very file that is served, and ask a server that gives log probabilities."},
+      {"P204", note, "several tables explain the server",
+       "At the lengths that were asked about, these tables make no difference that can be seen.\n\n"
+       "Ask with longer prompts: --table-tokens 2k."},
+      {"P205", warning, "none of the tables that were tried explains the server",
+       "The weights are the server's, and its probabilities are those of another table than all that were tried: other "
+       "parameters, a changed base, a table of its own.\n\n"
+       "Give the plan that you think it runs, --plan plan.json."},
       {"P300", warning, "the same prompt has different answers",
        "Greedy answers should be the same. Batches that are put together as requests arrive round sums in another "
        "order, and near ties fall the other way; or the server samples although it was told not to.\n\n"

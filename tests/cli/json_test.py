@@ -149,6 +149,8 @@ class Documents(unittest.TestCase):
             for command, more in (("niah", ["--depths", 2]), ("ruler", ["--samples", 1, "--tasks", "vt,cwe"]),
                                   ("infinitebench", ["--samples", 1, "--tasks", "passkey"])):
                 self.valid("eval", "eval", command, "--endpoint", url, "--model", "m", "--lengths", "2k", *more)
+            self.valid("probe", "probe", url, "--max-tokens", "2k")
+            self.valid("probe", "probe", url, "--length", "1M", "--max-tokens", "1M", "--deadline", 5, status=3)
 
     @unittest.skipUnless("llama" in PARTS, "built without llama.cpp")
     def test_models(self):
@@ -171,7 +173,7 @@ class Documents(unittest.TestCase):
         self.assertGreater(len(with_json), 8)
         not_here = {"eval longbench2"}  # wants a file of its own; the same code as infinitebench
         if "servers" not in PARTS:
-            not_here |= {"eval ruler", "eval infinitebench"}
+            not_here |= {"eval ruler", "eval infinitebench", "probe"}
         if "llama" not in PARTS:  # nor where a program that has it is not asked to run models
             not_here |= {"tune", *(name for name in with_json if name.startswith("eval "))}
         self.assertEqual(sorted(set(with_json) - seen - not_here), [])
