@@ -323,7 +323,6 @@ class Probe {
     }
     const std::optional<std::int64_t> served = served_length();
     const TableQuestion question{
-        .spec = candidates_->spec,
         .suspects = probe::suspects(candidates_->spec, {.advertised = served, .also = candidates_->also}),
         .statements = {.longest = longest, .seed = command_.seed}};
     Result<ProbedTable> table = probe_table(server_, out_.server, weights_, command_.eval.context, question, cancel_);

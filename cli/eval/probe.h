@@ -59,7 +59,6 @@ Result<Weights> load_weights(const std::string& path, const LlamaModelOptions& o
 Vocabulary vocabulary_of(const Weights& weights);
 
 struct TableQuestion {
-  RopeSpec spec;
   std::vector<probe::Suspect> suspects;
   StatementOptions statements;
 };

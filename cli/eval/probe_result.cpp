@@ -28,7 +28,7 @@ void print_line(std::string_view label, std::string_view text) {
 std::string missing(const std::string& why) { return why.empty() ? "not asked" : "not told: " + why; }
 
 const probe::Rival* next_of(const TableVerdict& verdict) {
-  const auto other = [&](const probe::Rival& rival) { return rival.name != verdict.name; };
+  const auto other = [&](const probe::Rival& rival) { return rival.suspect.name != verdict.name; };
   const auto found = std::find_if(verdict.rivals.begin(), verdict.rivals.end(), other);
   return found == verdict.rivals.end() ? nullptr : &*found;
 }
@@ -41,7 +41,8 @@ std::string table_sentence(const ProbedTable& table) {
       const std::string sentence = words + ": no other table that was tried explains the server";
       const probe::Rival* next = next_of(verdict);
       if (next == nullptr) return sentence;
-      return fmt::format("{} (the next of {}, {}, is {} times as far)", sentence, verdict.rivals.size(), next->name,
+      return fmt::format("{} (the next of {}, {}, is {} times as far)", sentence, verdict.rivals.size(),
+                         next->suspect.name,
                          next->times < 10 ? fmt::format("{:.1f}", next->times) : fmt::format("{:.0f}", next->times));
     }
     case TableVerdict::Kind::tied: return "tied: " + words;
@@ -61,6 +62,9 @@ void print_table(const ProbedTable& table) {
     print_line("",
                fmt::format("attention scale {:.1f} ± {:.1f} % {} the method's own", 100 * std::abs(verdict.scale_off),
                            100 * verdict.scale_error, verdict.scale_off > 0 ? "above" : "below"));
+  }
+  if (known && verdict.factor_low < verdict.factor_high) {
+    print_line("", fmt::format("the factor may be {:.3g} to {:.3g}", verdict.factor_low, verdict.factor_high));
   }
   if (!table.cache_type.empty()) print_line("", "cache " + table.cache_type);
 }
@@ -139,13 +143,15 @@ Json table_json(const ProbedTable& table) {
   Json rivals = Json::array();
   for (const probe::Rival& rival : verdict.rivals) {
     rivals.push_back(
-        Json{{"name", rival.name}, {"distance", rival.distance}, {"times", rival.times}, {"out", rival.out}});
+        Json{{"name", rival.suspect.name}, {"distance", rival.distance}, {"times", rival.times}, {"out", rival.out}});
   }
   return Json{{"verdict", to_string(verdict.kind)},
               {"certain", verdict.kind == TableVerdict::Kind::named},
               {"name", text_or_null(verdict.name)},
               {"method", known ? Json(spell(verdict.plan->method)) : Json(nullptr)},
               {"factor", known ? Json(table_factor(*verdict.plan)) : Json(nullptr)},
+              {"factor_low", known ? Json(verdict.factor_low) : Json(nullptr)},
+              {"factor_high", known ? Json(verdict.factor_high) : Json(nullptr)},
               {"attention_scale", known ? Json(verdict.plan->groups.front().attention_scale) : Json(nullptr)},
               {"scale_off", known ? Json(verdict.scale_off) : Json(nullptr)},
               {"scale_error", known ? Json(verdict.scale_error) : Json(nullptr)},

@@ -73,7 +73,7 @@ Result<ProbedTable> probe_table(const ServerOptions& server, const ServerInfo& i
     show_progress(fmt::format("table: {} run here, {} left", run, alive));
   };
   Result<eval::NamedTable> named =
-      eval::name_table(*weights, context, question.spec, question.suspects, said->statements, progress, cancel);
+      eval::name_table(*weights, context, question.suspects, said->statements, progress, cancel);
   if (!named) return named.error();
   return ProbedTable{.verdict = std::move(named->verdict),
                      .cache_type = std::move(named->cache_type),

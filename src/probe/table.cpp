@@ -29,7 +29,7 @@ std::string in_words(const std::string& name) { return name == "none" ? "the pla
 
 bool is_out(const TableVerdict& verdict, const std::string& name) {
   return std::any_of(verdict.rivals.begin(), verdict.rivals.end(),
-                     [&](const Rival& rival) { return rival.name == name && rival.out; });
+                     [&](const Rival& rival) { return rival.suspect.name == name && rival.out; });
 }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * std::abs(share)); }
