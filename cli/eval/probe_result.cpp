@@ -95,7 +95,7 @@ void print_health(const probe::Health& health) {
 void print_finding(const Finding& f) {
   const std::size_t width = terminal().width - 14;
   print("{} {:<8} {}\n", bold(f.code), to_string(f.severity), wrap(f.message, width, 14));
-  if (!f.advice.empty()) print("              {}\n", wrap("-> " + f.advice, width, 17));
+  if (!f.advice.empty()) print("              -> {}\n", wrap(f.advice, width - 3, 17));
 }
 
 // ---- For programs --------------------------------------------------------------------------------------------------

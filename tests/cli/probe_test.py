@@ -40,7 +40,9 @@ class Probe(unittest.TestCase):
                               timeout=120, check=False)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         for line in (done.stdout + done.stderr).splitlines():
-            self.assertLessEqual(len(line), 80 if not line.startswith(("{", "error: ", "hint: ", "next ", "warning: ")) else 10**6, line)
+            # Commands and errors are copied whole; a word of a server that is longer than a line stands alone in it
+            if "--json" not in arguments and not line.startswith(("error: ", "hint: ", "next ", "warning: ")) and len(line.split()) > 1:
+                self.assertLessEqual(len(line), 80, line)
             self.assertNotRegex(line, r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
         return done
 
