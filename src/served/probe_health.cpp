@@ -39,7 +39,7 @@ class HealthProbe {
     }
     health_.requests = asker_.ledger.asked();
     health_.prompt_tokens = asker_.ledger.spent();
-    return std::move(health_);
+    return health_;
   }
 
  private:
@@ -98,7 +98,7 @@ class HealthProbe {
 
   // Only of servers that refuse longer prompts: of others it is known that they cut.
   Result<void> ask_beyond() {
-    if (!length_.accepted || !length_.refused || *length_.accepted < 4 * kBefore) return {};
+    if (!length_.accepted || !length_.refused || *length_.accepted < std::int64_t{4} * kBefore) return {};
     const std::int64_t between = *length_.refused - *length_.accepted;
     if (between > kWidest) return {};
     const int answer = kBefore + static_cast<int>(between) + kBehind;

@@ -54,9 +54,9 @@ Error unsupported(std::string message, const ServerOptions& options) {
 
 class Collector {
  public:
-  Collector(const ServerOptions& options, const ServerInfo& info, const Vocabulary& vocabulary,
-            const StatementOptions& wanted, const std::atomic<bool>* cancel)
-      : options_(options), info_(info), vocabulary_(vocabulary), wanted_(wanted), cancel_(cancel) {
+  Collector(ServerOptions options, const ServerInfo& info, const Vocabulary& vocabulary, const StatementOptions& wanted,
+            const std::atomic<bool>* cancel)
+      : options_(std::move(options)), vocabulary_(vocabulary), wanted_(wanted), cancel_(cancel) {
     if (options_.model.empty()) options_.model = info.model;
     options_.chat = false;
     by_ids_ = info.takes_token_ids;
@@ -229,7 +229,6 @@ class Collector {
   }
 
   ServerOptions options_;
-  const ServerInfo& info_;
   const Vocabulary& vocabulary_;
   const StatementOptions& wanted_;
   const std::atomic<bool>* cancel_;
@@ -246,7 +245,7 @@ int statement_requests(const StatementOptions& options) { return kSingles + opti
 std::int64_t statement_tokens(const StatementOptions& options) {
   std::int64_t text = 0;
   for (int k = 0; k < kCuts; ++k) text += static_cast<std::int64_t>(cut_of(options.longest, k));
-  return options.texts * text + options.longest + kSingles * 2;  // a text may come with a token before it
+  return options.texts * text + options.longest + 2LL * kSingles;  // a text may come with a token before it
 }
 
 Result<Statements> collect_statements(const ServerOptions& options, const ServerInfo& info,
