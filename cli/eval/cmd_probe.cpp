@@ -190,7 +190,7 @@ std::int64_t table_longest(const Wanted& wanted, const ServerInfo& info, const s
 
 // What it may take at most, before anything is asked that costs the server something.
 void print_plan(const Wanted& wanted, const ServerInfo& info, const ProbeBudget& budget, bool json) {
-  ProbePlan all = {.longest = 0, .requests = 0, .prompt_tokens = 0};
+  ProbePlan all = {.longest = 0, .requests = info.requests, .prompt_tokens = 0};
   const auto add = [&all](std::int64_t longest, int requests, std::int64_t tokens) {
     all.longest = std::max(all.longest, longest);
     all.requests += requests;

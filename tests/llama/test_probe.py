@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""`mrrope probe` against unmodified llama-server: the table it was started with is named, and no other.
+
+    $(tools/engine_env gguf) -m pytest -q tests/llama/test_probe.py
+
+Short prompts (--table-tokens) keep this below a minute; docs/probe.md has the study with hundreds of servers. Its manners:
+tests/cli/probe_test.py. Other engines: tests/engines/test_probe.py.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import harness  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
+from test_benchmarks import MODEL, MRROPE, llama_server  # noqa: E402  pylint: disable=wrong-import-position
+
+SHORT = ["--table-tokens", "384", "-t", "1"]
+YARN = ["-c", "2048", "--rope-scaling", "yarn", "--rope-scale", "4", "--yarn-orig-ctx", "512", "--override-kv",
+        "llama.context_length=int:2048"]
+
+
+def mrrope(*words, status=0):
+    done = subprocess.run([MRROPE, *map(str, words)], capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+def probe(url, *words, status=0):
+    return json.loads(mrrope("probe", url, *words, "--json", status=status))
+
+
+def codes(found):
+    return {finding["code"] for finding in found["findings"]}
+
+
+@pytest.fixture(scope="module", name="files")
+def files_(tmp_path_factory):
+    """An extended file, and plans of two methods."""
+    folder = tmp_path_factory.mktemp("probe")
+    mrrope("extend", MODEL, "-c", "2k", "--method", "mrrope-pro", "-o", folder / "pro.gguf")
+    for method in ("mrrope-pro", "yarn"):
+        (folder / f"{method}.json").write_text(mrrope("plan", MODEL, "-c", "2k", "--method", method, "--json"))
+    return folder
+
+
+def test_a_plain_server_is_named_and_is_right_within_its_trained_length():
+    with llama_server("-c", 512, "-np", 1) as (url, _):
+        found = probe(url, "-m", MODEL, *SHORT)
+    assert (found["table"]["method"], found["table"]["certain"]) == ("none", True)
+    assert (found["length"]["advertised"], found["length"]["accepted"], found["length"]["cut"]) == (512, 512, "none")
+    assert not codes(found) & {"P100", "P101", "P200", "P201", "P205"}
+    assert found["health"]["same_twice"] is True
+    assert found["server"]["software"] == "llama.cpp"
+
+
+def test_flags_of_yarn_are_named_and_a_file_that_says_otherwise_is_contradicted(files):
+    with llama_server(*YARN, "-np", 1) as (url, _):
+        found = probe(url, "-m", files / "pro.gguf", "--only", "table", *SHORT, status=3)
+    assert (found["table"]["method"], found["table"]["certain"]) == ("yarn", True)
+    assert found["table"]["factor"] == pytest.approx(4, abs=0.1)
+    assert codes(found) == {"P200"}
+
+
+def test_the_plain_table_beyond_the_trained_length_is_an_error():
+    with llama_server("-c", 1024, "-np", 1, "--override-kv", "llama.context_length=int:1024") as (url, _):
+        found = probe(url, "-m", MODEL, "--only", "table", *SHORT, status=3)
+    assert (found["table"]["method"], codes(found)) == ("none", {"P201"})
+
+
+def test_an_extended_file_is_ready_for_its_plan_and_for_no_other(files):
+    with llama_server("-c", 2048, "-np", 1, model=files / "pro.gguf") as (url, _):
+        found = probe(url, "-m", MODEL, "--expect", files / "mrrope-pro.json", "--length", "2k", *SHORT)
+        assert found["expected"] == {"table": "mrrope-pro x4", "length": 2048, "met": True, "why": None}
+        assert found["health"] is None
+        found = probe(url, "-m", files / "pro.gguf", "--expect", files / "yarn.json", *SHORT, status=3)
+        assert (found["table"]["method"], found["expected"]["met"]) == ("mrrope-pro", False)
+        assert "it runs mrrope-pro x4, not yarn x4" in found["expected"]["why"]
+
+
+def test_a_length_that_the_server_was_not_started_for_is_not_ready(files):
+    with llama_server("-c", 1024, "-np", 1, model=files / "pro.gguf") as (url, _):
+        found = probe(url, "-m", MODEL, "--length", "2k", status=3)
+    assert found["length"]["accepted"] == pytest.approx(1024, abs=16)
+    assert not found["expected"]["met"]
+
+
+def test_a_base_that_no_method_has_is_not_named_as_one():
+    """40000 is ntk at 3.83 times, near the 4 that is tried."""
+    with llama_server("-c", 512, "-np", 1, "--rope-freq-base", 40000) as (url, _):
+        found = probe(url, "-m", MODEL, "--only", "table", *SHORT, "--fail-on", "never")
+    table = found["table"]
+    assert not table["certain"] or (table["method"].startswith("ntk") and table["factor"] == pytest.approx(3.83, abs=0.05))
