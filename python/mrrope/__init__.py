@@ -8,11 +8,12 @@
     mrrope.extend("Llama-3-8B", "32k")                   # into the file, for as many engines as one file can serve
     with mrrope.patch(model, plan): model.generate(...)  # a transformers model, while it runs
     mrrope.tune(model, tokenizer, "32k").plan            # the plan that measures best on it
+    mrrope.probe("http://localhost:8000", model, tokenizer)  # the table that a running server really uses
 
 Everything from outside that is wrong raises mrrope.Error. docs/python.md is the guide; help() of each name the manual.
 """
 
-from . import analysis, tuning
+from . import analysis, probing, tuning
 from ._core import (
     Band,
     BoundZeros,
@@ -44,6 +45,7 @@ from .errors import Error
 from .files import diff, doctor, effective, extend, hf_overrides, inspect, undo
 from .patching import Patch, patch
 from .planning import plan, spec
+from .probing import Probed, probe
 from .tuning import Tuned, tune
 
 __all__ = [
@@ -68,6 +70,7 @@ __all__ = [
     "Patch",
     "Plan",
     "PlanGroup",
+    "Probed",
     "Service",
     "Spec",
     "SpecGroup",
@@ -84,6 +87,8 @@ __all__ = [
     "methods",
     "patch",
     "plan",
+    "probe",
+    "probing",
     "spec",
     "tune",
     "tuning",

@@ -46,6 +46,18 @@ class Reader:
             first += len(rows)
         return torch.cat(parts).cpu().double()
 
+    def log_p(self, statement: _core.Statement) -> list[list[float]]:
+        """ln p of the tokens of each row of a statement."""
+        tokens, wanted = statement.tokens, statement.rows
+        first = wanted[0].at
+        found: list[list[float]] = []
+        for rows in self._rows(tokens[: wanted[-1].at], first - 1):
+            while len(found) < len(wanted) and (at := wanted[len(found)].at) < first + len(rows):
+                logits = rows[at - first].float()
+                found.append((logits[wanted[len(found)].tokens] - logits.logsumexp(-1)).clamp(max=0).double().tolist())
+            first += len(rows)
+        return found
+
     def likeliest(self, tokens: list[int]) -> int:
         """What the model would write next."""
         (row,) = self._rows(tokens, len(tokens) - 1)

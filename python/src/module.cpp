@@ -18,4 +18,5 @@ NB_MODULE(_core, m) {
   mrrope::python::bind_files(m);
   mrrope::python::bind_tasks(m);
   mrrope::python::bind_tune(m);
+  mrrope::python::bind_probe(m);
 }

@@ -48,5 +48,6 @@ void bind_engines(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
 void bind_tasks(nanobind::module_& m);
 void bind_tune(nanobind::module_& m);
+void bind_probe(nanobind::module_& m);
 
 }  // namespace mrrope::python
