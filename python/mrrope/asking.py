@@ -108,7 +108,7 @@ class Server:
         """The only choice, of a prompt that was read as it is."""
         answer = self._ask("/v1/completions", {"model": self.model, "prompt": tokens, "temperature": 0, **body})
         with self._reading():
-            choice = _a(dict, _a(list, answer["choices"])[0])
+            choice: dict[str, Any] = _a(dict, _a(list, answer["choices"])[0])
             usage = _in_range(_a(dict, answer["usage"])["prompt_tokens"], 0, _MOST_TOKENS)
         if usage != len(tokens):
             message = f"the server reads {usage} tokens where {len(tokens)} were sent: it changes prompts"
@@ -116,7 +116,9 @@ class Server:
         return choice
 
     def _ask(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {self._key}"} if self._key else {})}
+        headers = {"Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
         data = None if body is None else json.dumps({**body, "stream": False}).encode()
         for wait in (*_PATIENCE, None):
             request = urllib.request.Request(self._url + path, data, headers)
@@ -128,7 +130,8 @@ class Server:
             refused = "invalid argument" if 400 <= status < 500 else "input/output"
             raise Error(f"{path}: HTTP {status}{self._words(content)}", refused, self._url)
         with self._reading():
-            return _a(dict, json.loads(content, parse_constant=_no_number, object_pairs_hook=_once))
+            answer: dict[str, Any] = _a(dict, json.loads(content, parse_constant=_no_number, object_pairs_hook=_once))
+        return answer
 
     def _exchange(self, request: urllib.request.Request) -> tuple[int, bytes]:
         end = time.monotonic() + _DEADLINE
@@ -145,6 +148,8 @@ class Server:
                         raise Error(f"the answer has more than {_MOST_BYTES} bytes", "malformed", self._url)
                     if time.monotonic() > end:
                         raise Error(f"no complete answer within {_DEADLINE:.0f} s", "input/output", self._url)
+                if getattr(response, "length", None):  # is counted down
+                    raise Error("the answer ends before its end", "input/output", self._url)
                 return int(response.code), bytes(content)
         except (OSError, http.client.HTTPException) as problem:
             reason = getattr(problem, "reason", problem)

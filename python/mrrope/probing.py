@@ -12,11 +12,9 @@ from __future__ import annotations
 
 from . import _core
 from ._core import Fingerprint, Rival, Row, Statement, Suspect, TableVerdict, suspects
-from .asking import Server
 from .errors import Error
 from .measuring import Reader
 from .patching import patch
-from .planning import spec as spec_of
 from .probing_statements import ANSWER, statements
 
 TYPE_CHECKING = False
@@ -112,14 +110,16 @@ def probe(
     Error: a server that does not answer, that answers something else than was asked for or names tokens that the model
     does not have, and whatever patch() refuses.
     """
+    from .asking import Server  # HTTP takes longer to import than all the rest
+
     for name, value, low, high in (("longest", longest, _LEAST_TOKENS, _MOST_TOKENS), ("texts", texts, 2, _MOST_TEXTS)):
         if not low <= value <= high:
             raise Error(f"expected {low} to {high}, found {value}", "invalid argument", name)
-    spec = spec_of(getattr(model, "config", None))
-    also = [Suspect(f"{plan.method} to {plan.context} tokens", plan) for plan in plans]
-    trained = _core.make_plan(spec, spec.context, _core.Method("none"))
-    for plan in [trained, *plans]:  # what cannot be patched is refused before anything is asked
+    with patch(model, 1) as trial:  # what cannot be patched is refused before anything is asked
+        spec = trial.plan.spec
+    for plan in plans:
         patch(model, plan).undo()
+    also = [Suspect(f"{plan.method} to {plan.context} tokens", plan) for plan in plans]
     server = Server(url, served_model, api_key_env)
     if server.length is not None and server.length - ANSWER < longest:
         longest = server.length - ANSWER

@@ -7,13 +7,12 @@ before, so that attention reaches back over all distances that tables differ on.
 
 from __future__ import annotations
 
-import random
-
 from ._core import Row, Statement, built_in_story
 from .errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import random
     from collections.abc import Iterator
     from typing import Any
 
@@ -28,8 +27,12 @@ _STORY = 1 << 20  # bytes
 _BYTES_PER_TOKEN = 8
 
 
-def statements(server: Server, tokenizer: Any, vocabulary: int, longest: int, texts: int, seed: int) -> Iterator[Statement]:
+def statements(
+    server: Server, tokenizer: Any, vocabulary: int, longest: int, texts: int, seed: int
+) -> Iterator[Statement]:
     """What the server says of single tokens, which no table reaches, and of texts up to `longest` tokens."""
+    import random
+
     story = built_in_story(_STORY)
     choice = random.Random(seed)  # the same prompts every time
     asked = _Asked(server, vocabulary, seed)
