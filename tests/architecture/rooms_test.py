@@ -14,7 +14,7 @@ import sys
 # Rooms outside src/, and what they may include. cli includes everything.
 OUTSIDE = {
     "plugin": {"base", "files", "theory", "plan", "rotary", "nodes"},
-    "python": {"base", "files", "theory", "plan", "formats", "targets", "tasks", "runs", "tune"},
+    "python": {"base", "files", "theory", "plan", "formats", "probe", "targets", "tasks", "runs", "tune"},
     "include": set(),
 }
 
