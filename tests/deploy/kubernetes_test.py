@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""deploy/kubernetes-indexed-job.yaml as envsubst and Kubernetes read it, with a mrrope that only says what it was asked.
+"""deploy/kubernetes-*.yaml as envsubst and Kubernetes read it, with a mrrope that only says what it was asked.
 
-    kubernetes_test.py CHECKOUT
+    kubernetes_test.py CHECKOUT [MRROPE]       a program that knows what its flags are called
 """
 import json
 import os
@@ -18,6 +18,7 @@ except ImportError:
     yaml = None
 
 CHECKOUT = pathlib.Path(sys.argv.pop(1)).resolve()
+MRROPE = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else None
 SETTINGS = {"NAME": "ruler", "IMAGE": "mrrope:0.1.0", "CLAIM": "runs", "SHARDS": "16", "TASKS": "all", "SAMPLES": "500",
             "LENGTHS": "4k,8k", "MODEL": "llama-mrrope", "ENDPOINTS": "http://a:8000,http://b:8000"}
 
@@ -53,6 +54,37 @@ class IndexedJob(unittest.TestCase):
 
     def test_questions_may_be_left_out(self):
         self.assertFalse([word for word in self.words() if "questions" in word])
+
+
+@unittest.skipUnless(yaml, "no PyYAML")
+class ProbedServer(unittest.TestCase):
+    def setUp(self):
+        text = (CHECKOUT / "deploy" / "kubernetes-probe.yaml").read_text()
+        settings = {"NAME": "llama", "IMAGE": "mrrope:0.1.0", "SERVER": "server", "CLAIM": "models", "MODEL": "/models/longer model.gguf",
+                    "PLAN": "/models/plan.json", "LENGTH": "32768"}
+        self.text = envsubst(text, settings)
+        self.spec = yaml.safe_load(self.text)["spec"]
+        self.server, self.probe = self.spec["template"]["spec"]["containers"]
+
+    def test_a_pod_is_ready_when_the_server_runs_its_plan_at_its_length(self):
+        words = self.probe["startupProbe"]["exec"]["command"]
+        self.assertEqual(words, ["mrrope", "probe", "http://localhost:8080", "-m", "/models/longer model.gguf", "--expect", "/models/plan.json",
+                                 "--length", "32768"])
+        self.assertNotIn("readinessProbe", self.probe, "it computes, and would do so every ten seconds")
+
+    def test_it_asks_the_server_beside_it_about_what_that_one_was_started_with(self):
+        port = self.server["ports"][0]["containerPort"]
+        words = self.server["args"]
+        self.assertIn(f":{port}", self.probe["startupProbe"]["exec"]["command"][2])
+        self.assertEqual([words[words.index(flag) + 1] for flag in ("-m", "-c", "--port")], ["/models/longer model.gguf", "32768", str(port)])
+        self.assertEqual(self.server["volumeMounts"], self.probe["volumeMounts"])
+
+    @unittest.skipUnless(MRROPE, "no program was given")
+    def test_the_program_has_these_flags(self):
+        words = self.probe["startupProbe"]["exec"]["command"]
+        done = subprocess.run([MRROPE, *words[1:]], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)  # 2 would be wrong usage
+        self.assertIn("longer model.gguf", done.stderr)
 
 
 if __name__ == "__main__":
