@@ -10,11 +10,12 @@
 // A search asks and never runs anything: llama.cpp here (mrrope/fingerprinting.h) and transformers in Python answer.
 //
 // The distance between two rows of probabilities is Hellinger's, on the tokens that the server lists and the rest: it
-// is 0 … 1, and weighs a token as rounding and quantisation disturb it. A plan is out when the logarithms of its
-// distances, paired statement by statement, are above those of the best plan (Student's t, p < 0.0005). What is left is
-// then moved a little: the attention scale, and the speeds of pairs by their wavelengths. If the server's rows lie
-// systematically in one of these directions, its table is another one, however well this one fits: the next best guess
-// follows from the slopes, and is run as well. Noise has no such direction. docs/probe.md has the evidence.
+// is 0 … 1, and weighs a token as rounding and quantisation disturb it. A plan is out when the server, on the straight
+// way of probabilities from the best plan to it, certainly stops short of it (Student's t over statements, p < 0.0005).
+// What is left is then moved a little: the attention scale, and the speeds of pairs by their wavelengths. If the
+// server's rows lie systematically in one of these directions, its table is another one, however well this one fits:
+// the best methods are followed along their factors, and the best of all along its scale. Noise has no such direction.
+// docs/probe.md has the evidence.
 #pragma once
 
 #include <cstddef>
