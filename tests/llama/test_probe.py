@@ -88,8 +88,8 @@ def test_a_length_that_the_server_was_not_started_for_is_not_ready(files):
 
 
 def test_a_base_that_no_method_has_is_not_named_as_one():
-    """40000 is ntk at 3.83 times, near the 4 that is tried."""
+    """40000 is ntk at 3.83 times, near the 4 that is tried: factors are told to within 5 % (docs/probe.md)."""
     with llama_server("-c", 512, "-np", 1, "--rope-freq-base", 40000) as (url, _):
         found = probe(url, "-m", MODEL, "--only", "table", *SHORT, "--fail-on", "never")
     table = found["table"]
-    assert not table["certain"] or (table["method"].startswith("ntk") and table["factor"] == pytest.approx(3.83, abs=0.05))
+    assert not table["certain"] or (table["method"].startswith("ntk") and table["factor"] == pytest.approx(3.83, rel=0.05))
