@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/doctor_report.h"
+#include "cli/input.h"
 #include "cli/terminal.h"
 #include "mrrope/mrrope.h"
 
@@ -23,14 +24,6 @@ struct Options {
   bool json = false;
   bool list = false;
 };
-
-bool reaches(const std::vector<Finding>& findings, const std::string& fail_on) {
-  if (fail_on == "never") return false;
-  const Severity threshold = fail_on == "note"      ? Severity::note
-                             : fail_on == "warning" ? Severity::warning
-                                                    : Severity::error;
-  return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.severity >= threshold; });
-}
 
 // A file that cannot be read does not keep the others from being examined. The worst status counts, and a file that
 // was not examined is worse than one with findings.

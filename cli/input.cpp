@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
@@ -150,6 +151,14 @@ Result<std::string> read_text(const std::string& path) {
   }
   if (std::ferror(stdin) != 0) return Error{ErrorCode::io, std::strerror(errno), path};  // NOLINT
   return text;
+}
+
+bool reaches(const std::vector<Finding>& findings, const std::string& fail_on) {
+  if (fail_on == "never") return false;
+  const Severity threshold = fail_on == "note"      ? Severity::note
+                             : fail_on == "warning" ? Severity::warning
+                                                    : Severity::error;
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.severity >= threshold; });
 }
 
 Result<Plan> plan_of_file(const std::string& given) {

@@ -64,6 +64,9 @@ bool is_plan_file(const std::string& path);
 // The whole of a file or of stdin ("-"); refuses what is too large to be a plan.
 Result<std::string> read_text(const std::string& path);
 
+// Whether one of them is at least as severe as --fail-on says: note, warning, error or never.
+bool reaches(const std::vector<Finding>& findings, const std::string& fail_on);
+
 // A plan file, or the folder of a search of mrrope tune.
 Result<Plan> plan_of_file(const std::string& path);
 
