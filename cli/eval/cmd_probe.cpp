@@ -202,7 +202,7 @@ class Probe {
     if (out_.table) {
       add(table_findings(out_.table->verdict, {.table = candidates_->expected,
                                                .by = candidates_->expected_by,
-                                               .trained = candidates_->spec.context_trained,
+                                               .trained = candidates_->reach,
                                                .served = served_length()}));
     } else if (!out_.no_table.empty()) {
       probe::TableVerdict untold;

@@ -13,6 +13,7 @@
 #include "cli/eval/benchmark.h"
 #include "cli/input.h"
 #include "mrrope/catalogue.h"
+#include "mrrope/choose.h"
 #include "mrrope/provenance.h"
 #include "mrrope/units.h"
 
@@ -102,6 +103,9 @@ Result<Candidates> candidates_of_files(const ProbeCommand& command) {
   Result<RopeSpec> spec = rope_spec(*file);
   if (!spec) return Error{spec.error().code, to_string(spec.error()), command.eval.model};
   Candidates out{.spec = *std::move(spec), .path = file->path};
+  const Result<Plan> farther = recommend(*file, 2 * out.spec.context_trained);
+  const bool needs_table = !farther || !std::holds_alternative<None>(farther->method.law);
+  out.reach = needs_table ? out.spec.context_trained : kMaxContext;
   if (!command.expect.empty()) {
     Result<Plan> plan = plan_of_file(command.expect);
     if (!plan) return plan.error();

@@ -54,6 +54,7 @@ Result<Wanted> wanted_of(const ProbeCommand& command);
 // Tables that the server may run, besides those of the published methods.
 struct Candidates {
   RopeSpec spec;
+  std::int64_t reach = 0;                 // tokens that the trained table is good for; of windows alone, all there are
   std::string path;                       // of the weights
   std::vector<probe::Suspect> also = {};  // what the file and the user name
   std::optional<probe::Suspect> expected = {};

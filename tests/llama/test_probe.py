@@ -3,7 +3,7 @@
 
     $(tools/engine_env gguf) -m pytest -q tests/llama/test_probe.py
 
-Short prompts (--table-tokens) keep this below a minute; docs/probe.md has the study with hundreds of servers. Its manners:
+Short prompts (--table-tokens) keep this below a minute; tools/probe_study.py asks hundreds of servers. Its manners:
 tests/cli/probe_test.py. Other engines: tests/engines/test_probe.py.
 """
 import json
@@ -14,7 +14,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import harness  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
+import harness  # noqa: E402  pylint: disable=wrong-import-position
 from test_benchmarks import MODEL, MRROPE, llama_server  # noqa: E402  pylint: disable=wrong-import-position
 
 SHORT = ["--table-tokens", "384", "-t", "1"]
@@ -93,3 +93,12 @@ def test_a_base_that_no_method_has_is_not_named_as_one():
         found = probe(url, "-m", MODEL, "--only", "table", *SHORT, "--fail-on", "never")
     table = found["table"]
     assert not table["certain"] or (table["method"].startswith("ntk") and table["factor"] == pytest.approx(3.83, rel=0.05))
+
+
+def test_a_model_that_rotates_in_windows_alone_needs_no_table_at_any_length():
+    """Command A: what reaches far knows no positions, so the plain table is right beyond the trained 4096."""
+    model = harness.tiny_models()["cohere2"]
+    with llama_server("-c", 8192, "-np", 1, "--override-kv", "cohere2.context_length=int:8192", model=model) as (url, _):
+        found = probe(url, "-m", model, "--only", "table", *SHORT)
+    assert (found["table"]["method"], found["server"]["claims"][0]["tokens"]) == ("none", 8192)
+    assert not codes(found)
