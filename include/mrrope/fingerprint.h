@@ -15,7 +15,7 @@
 // What is left is then moved a little: the attention scale, and the speeds of pairs by their wavelengths. If the
 // server's rows lie systematically in one of these directions, its table is another one, however well this one fits:
 // the best methods are followed along their factors, and the best of all along its scale. Noise has no such direction.
-// docs/probe.md has the evidence.
+// docs/probe.md says more.
 #pragma once
 
 #include <cstddef>

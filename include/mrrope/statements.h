@@ -43,7 +43,6 @@ struct StatementOptions {
 struct Statements {
   std::vector<probe::Statement> statements;
   bool whole_prompts = false;  // of every place (vLLM), else of the answers' tokens
-  double repeats_within = 0;   // the same question twice, two batches: the distance between its answers
   int requests = 0;
   std::int64_t prompt_tokens = 0;
 };

@@ -84,7 +84,6 @@ class Collector {
       const auto ok = out_.whole_prompts ? whole(*tokens) : at_every_cut(*tokens);
       if (!ok) return ok.error();
     }
-    if (const auto ok = repeat(); !ok) return ok.error();
     return std::move(out_);
   }
 
@@ -207,27 +206,6 @@ class Collector {
     return {};
   }
 
-  // The longest prompt of the first text again, alone and behind what the server has cached of it.
-  Result<void> repeat() {
-    if (out_.whole_prompts) return {};
-    const probe::Statement& first = out_.statements[static_cast<std::size_t>(kSingles + kCuts - 1)];
-    const std::vector<std::int32_t> prompt(first.tokens.begin(),
-                                           first.tokens.begin() + static_cast<std::ptrdiff_t>(first.rows.front().at));
-    const Result<probe::Statement> again = ask_answer(prompt, 1);
-    if (!again) return again.error();
-    double squares = 0;
-    const probe::Row& a = first.rows.front();
-    const probe::Row& b = again->rows.front();
-    for (std::size_t i = 0; i < a.tokens.size(); ++i) {
-      const auto same = std::find(b.tokens.begin(), b.tokens.end(), a.tokens[i]);
-      if (same == b.tokens.end()) continue;
-      const double root = std::exp(b.log_p[static_cast<std::size_t>(same - b.tokens.begin())] / 2);
-      squares += std::pow(std::exp(a.log_p[i] / 2) - root, 2);
-    }
-    out_.repeats_within = squares / 2;
-    return {};
-  }
-
   ServerOptions options_;
   const Vocabulary& vocabulary_;
   const StatementOptions& wanted_;
@@ -240,12 +218,14 @@ class Collector {
 
 }  // namespace
 
-int statement_requests(const StatementOptions& options) { return kSingles + options.texts * kCuts + 2; }
+int statement_requests(const StatementOptions& options) {
+  return kSingles + options.texts * kCuts + 1;
+}  // and one that is asked again, in other words
 
 std::int64_t statement_tokens(const StatementOptions& options) {
   std::int64_t text = 0;
   for (int k = 0; k < kCuts; ++k) text += static_cast<std::int64_t>(cut_of(options.longest, k));
-  return options.texts * text + options.longest + 2LL * kSingles;  // a text may come with a token before it
+  return options.texts * text + 2LL * kSingles;  // a text may come with a token before it
 }
 
 Result<Statements> collect_statements(const ServerOptions& options, const ServerInfo& info,
