@@ -125,7 +125,7 @@ class Description {
   }
 
   // Fit to be printed.
-  std::string text(const Json& value) const {
+  [[nodiscard]] std::string text(const Json& value) const {
     return value.is_string() ? servers::excerpt(value.get_ref<const std::string&>(), options_.api_key) : std::string();
   }
 
