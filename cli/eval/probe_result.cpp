@@ -64,7 +64,7 @@ void print_table(const ProbedTable& table) {
                            100 * verdict.scale_error, verdict.scale_off > 0 ? "above" : "below"));
   }
   if (known && verdict.factor_low < verdict.factor_high) {
-    print_line("", fmt::format("the factor may be {:.3g} to {:.3g}", verdict.factor_low, verdict.factor_high));
+    print_line("", fmt::format("the factor is {:.3g} to {:.3g}", verdict.factor_low, verdict.factor_high));
   }
   if (!table.cache_type.empty()) print_line("", "cache " + table.cache_type);
 }

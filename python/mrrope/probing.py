@@ -76,7 +76,7 @@ class Probed:
             off, error = 100 * self.scale_off, 100 * found.scale_error
             lines.append(f"          attention scale {off:+.1f} ± {error:.1f} % off the method's own")
         if found.factor_low < found.factor_high:
-            lines.append(f"          the factor may be {found.factor_low:.3g} to {found.factor_high:.3g}")
+            lines.append(f"          the factor is {found.factor_low:.3g} to {found.factor_high:.3g}")
         return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@
 
 #include "probe/distance.h"
 #include "probe/search.h"
+#include "probe/suspects.h"
 
 namespace mrrope::probe {
 
@@ -18,8 +19,6 @@ namespace {
 // Beyond these the weights are others: tokens that no table reaches disagree, or everything does.
 constexpr double kOtherWeights = 0.05;
 constexpr double kFarFromAll = 0.1;
-// Factors of one law that are nearer are one answer, with a range.
-constexpr double kNearFactor = 0.2;
 
 }  // namespace
 
@@ -58,6 +57,8 @@ void Fingerprint::tell(const Echo& echo) {
       const std::vector<double>& from = evidence.tried[evidence.best].roots[r];
       for (std::size_t i = 0; i < here.size(); ++i) here[i] = (here[i] - from[i]) / kMove;
       slope.push_back(std::move(here));
+    } else if (job.what == Job::What::factor) {
+      impl_->aside[job.index].push_back(far);
     }
   }
   if (job.what == Job::What::single) impl_->noise = sum / static_cast<double>(job.which.size());
@@ -72,11 +73,6 @@ std::size_t Fingerprint::alive() const {
 }
 
 namespace {
-
-// One law at factors that nobody could tell apart by much.
-bool near(const Plan& a, const Plan& b) {
-  return a.method.law == b.method.law && std::abs(std::log(table_factor(a) / table_factor(b))) < kNearFactor;
-}
 
 // The best one, or one as good of the same law with a factor that people set: 2 rather than 2.14.
 const Tried& named(const Evidence& evidence) {
@@ -129,6 +125,10 @@ TableVerdict Fingerprint::verdict() const {
   TableVerdict out = described(s.evidence);
   out.statements = texts;
   out.noise = s.noise;
+  if (const std::optional<Impl::Factor> factor = s.factor()) {
+    out.factor_low = std::min(out.factor_low, std::exp(factor->log - 2 * factor->error));
+    out.factor_high = std::max(out.factor_high, std::exp(factor->log + 2 * factor->error));
+  }
   out.scale_off = out.plan->groups.front().attention_scale / scale_of_law(*out.plan) - 1;
   out.scale_error = 2 * s.found->error.front();
   const auto is = [&](TableVerdict::Kind kind, std::string why) {

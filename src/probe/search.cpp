@@ -88,7 +88,7 @@ bool Fingerprint::Impl::is_off() const {
 }
 const Tried* Fingerprint::Impl::drawn_to() const {
   for (const Tried& one : evidence.tried) {
-    if (!one.out) continue;
+    if (!one.out || near(one.suspect.plan, evidence.suspect().plan)) continue;
     const Way to = evidence.way_to(one);
     if (to.place > kDrawnAllowed + certain_t(to.statements - 1) * to.error) return &one;
   }
@@ -101,6 +101,9 @@ bool Fingerprint::Impl::is_improvable() const {
     if (off(d, kWorthALook * (d == 0 ? kScaleAllowed : kSpeedAllowed))) return true;
   }
   return drawn_to() != nullptr || unexplained() > explained_by_noise();
+}
+bool Fingerprint::Impl::is_noisy() const {
+  return evidence.mean_distance(evidence.tried[evidence.best]) >= kOtherKernels;
 }
 double Fingerprint::Impl::explained_by_noise() const { return std::max(kTextAdds * noise, kOtherKernels); }
 double Fingerprint::Impl::unexplained() const {
@@ -160,10 +163,54 @@ void Fingerprint::Impl::widen() {
   next_text = 0;
 }
 
-// And how well the factor is known.
+// How well the factor is known: where noise hides much, the next ones may do as well.
 void Fingerprint::Impl::narrow() {
   narrowed = evidence.best;
-  for (Suspect& one : nearest_factors(evidence.suspect())) add(std::move(one), true);
+  const Suspect best = evidence.suspect();
+  const double factor = table_factor(best.plan);
+  aside = {};
+  for (std::size_t side = 0; side < aside.size(); ++side) {
+    std::optional<Suspect> other = at_factor(best, side == 0 ? factor / kAside : factor * kAside);
+    if (!other || factor < kAside) continue;
+    jobs.push_back({Job::What::factor, side, std::move(other->plan), evidence.texts});
+  }
+  if (!is_noisy()) return;
+  for (Suspect& one : nearest_factors(best)) add(std::move(one), true);
+}
+
+// The bottom of the parabola through three distances. Every run has its own rounding, which a difference of two of
+// them would take for a step; it adds the same to all three distances, and moves no bottom.
+std::optional<Fingerprint::Impl::Factor> Fingerprint::Impl::factor() const {
+  if (narrowed != evidence.best || aside[1].empty()) return std::nullopt;
+  double tilt = 0;
+  double bend = 0;
+  const auto parts = [&](std::size_t k) {
+    const double here = evidence.tried[evidence.best].distance[evidence.texts[k]];
+    return std::pair(aside[0][k] - aside[1][k], 2 * (aside[0][k] + aside[1][k] - 2 * here));
+  };
+  for (std::size_t k = 0; k < evidence.texts.size(); ++k) {
+    tilt += parts(k).first;
+    bend += parts(k).second;
+  }
+  if (bend <= 0) return std::nullopt;
+  double squares = 0;
+  for (std::size_t k = 0; k < evidence.texts.size(); ++k) {
+    const double left = parts(k).first - tilt / bend * parts(k).second;
+    squares += left * left;
+  }
+  const auto n = static_cast<double>(evidence.texts.size());
+  return Factor{std::log(table_factor(evidence.suspect().plan)) + tilt / bend * std::log(kAside),
+                std::sqrt(squares * n / (n - 1)) / bend * std::log(kAside)};
+}
+
+// The factor as it was measured, once: a table that nobody suspected, and that is nearer than those on the grid.
+void Fingerprint::Impl::sharpen() {
+  sharpened = true;
+  const std::optional<Factor> measured = factor();
+  if (!measured || is_noisy()) return;
+  const double off = measured->log - std::log(table_factor(evidence.suspect().plan));
+  if (std::abs(off) <= kSameTable + certain_t(evidence.texts.size() - 1) * measured->error) return;
+  add(at_factor(evidence.suspect(), std::exp(measured->log)), true);
 }
 
 // The next place on a line; at its end, what was found.
@@ -211,9 +258,10 @@ void Fingerprint::Impl::go_on() {
     if (!found) find_slopes();
     if (follow_lines()) continue;
     if (line_rounds == kMostLineRounds || !is_improvable()) {
-      if (evidence.mean_distance(evidence.tried[evidence.best]) < kOtherKernels || narrowed == evidence.best) return;
-      if (widened) narrow();
-      else widen();
+      if (is_noisy() && !widened) widen();
+      else if (narrowed != evidence.best) narrow();
+      else if (!sharpened) sharpen();
+      else return;
       continue;
     }
     draw_lines();

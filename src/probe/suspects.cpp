@@ -18,6 +18,7 @@ namespace {
 const std::array<Method, 6> kServed = {Yarn{}, MrRopePro{}, MrRopeUni{}, YarnRotations{}, Ntk{}, Linear{}};
 constexpr std::array<double, 4> kFactors = {2, 4, 8, 16};
 constexpr double kLargestGuess = 64;
+constexpr double kNearFactor = 0.2;
 
 std::string name_of(const Method& method, double factor) {
   return reads_factor(method.law) ? fmt::format("{} x{:.4g}", brief(method), factor) : brief(method);
@@ -52,6 +53,10 @@ bool same_table(const Plan& a, const Plan& b) {
     }
   }
   return true;
+}
+
+bool near(const Plan& a, const Plan& b) {
+  return a.method.law == b.method.law && std::abs(std::log(table_factor(a) / table_factor(b))) < kNearFactor;
 }
 
 std::vector<Suspect> suspects(const RopeSpec& spec, const SuspectOptions& options) {
@@ -95,16 +100,20 @@ std::vector<Suspect> neighbours(const Suspect& one) {
   return out;
 }
 
-std::vector<Suspect> nearest_factors(const Suspect& one) {
-  std::vector<Suspect> out;
-  if (!reads_factor(one.plan.method.law)) return out;
-  const double factor = table_factor(one.plan);
+std::optional<Suspect> at_factor(const Suspect& one, double factor) {
+  if (!reads_factor(one.plan.method.law)) return std::nullopt;
   Method method = one.plan.method;
   method.factor.reset();
+  return suspect(one.plan.spec, method, factor);
+}
+
+std::vector<Suspect> nearest_factors(const Suspect& one) {
+  std::vector<Suspect> out;
+  const double factor = table_factor(one.plan);
   for (const double near :
        {std::floor(factor), std::ceil(factor), factor / 1.07, factor * 1.07, factor / 1.15, factor * 1.15}) {
     if (near <= 1 || std::abs(near / factor - 1) > 0.2) continue;
-    if (std::optional<Suspect> other = suspect(one.plan.spec, method, near)) out.push_back(*std::move(other));
+    if (std::optional<Suspect> other = at_factor(one, near)) out.push_back(*std::move(other));
   }
   return out;
 }

@@ -11,6 +11,8 @@ namespace mrrope::probe {
 // Tables nearer than this, pair by pair and in their scale, are one to everybody who serves them.
 inline constexpr double kSameTable = 0.005;
 bool same_table(const Plan& a, const Plan& b);
+// One law at factors that lie within a fifth: one answer, with a range.
+bool near(const Plan& a, const Plan& b);
 
 // A published method at a factor.
 std::optional<Suspect> suspect(const RopeSpec& spec, const Method& method, double factor);
@@ -18,6 +20,8 @@ std::optional<Suspect> suspect(const RopeSpec& spec, const Method& method, doubl
 std::optional<Suspect> rescaled(const Suspect& one, double times);
 // The factors around a suspect's, of its own law and of all others, also of those that hardly anybody serves.
 std::vector<Suspect> neighbours(const Suspect& one);
+// Its law and scale at another factor; nothing for laws that read none.
+std::optional<Suspect> at_factor(const Suspect& one, double factor);
 // Its law at factors within a fifth, whole ones among them.
 std::vector<Suspect> nearest_factors(const Suspect& one);
 // 4 for 3.95, 3.5 for 3.52: what people set; else as it is.

@@ -87,12 +87,14 @@ def test_a_length_that_the_server_was_not_started_for_is_not_ready(files):
     assert not found["expected"]["met"]
 
 
-def test_a_base_that_no_method_has_is_not_named_as_one():
-    """40000 is ntk at 3.83 times, near the 4 that is tried: factors are told to within 5 % (docs/probe.md)."""
+def test_a_base_is_named_as_ntk_at_the_factor_that_it_makes():
+    """llama.cpp's base is ntk's at 4 ^ (62 / 64) times: 3.83, which is not the 4 that is tried first."""
     with llama_server("-c", 512, "-np", 1, "--rope-freq-base", 40000) as (url, _):
-        found = probe(url, "-m", MODEL, "--only", "table", *SHORT, "--fail-on", "never")
+        found = probe(url, "-m", MODEL, "--only", "table", "-t", "1")
     table = found["table"]
-    assert not table["certain"] or (table["method"].startswith("ntk") and table["factor"] == pytest.approx(3.83, rel=0.05))
+    assert (table["method"], table["certain"]) == ("ntk", True)
+    assert table["factor"] == pytest.approx(4 ** (62 / 64), rel=0.02)
+    assert table["factor_low"] < 4 ** (62 / 64) < table["factor_high"] < 4
 
 
 def test_a_model_that_rotates_in_windows_alone_needs_no_table_at_any_length():

@@ -134,6 +134,17 @@ TEST(Fingerprint, FactorsThatWereNotAmongTheSuspectsAreFound) {
   }
 }
 
+TEST(Fingerprint, AFactorBesideOneThatPeopleSetIsMeasuredAndNotRounded) {
+  for (const auto& [method, factor] : {std::pair("ntk", 3.83), {"yarn", 4.1}, {"mrrope-pro", 1.95}, {"linear", 8.2}}) {
+    const TableVerdict verdict = identify(served(plan_of(method, factor)));
+    EXPECT_EQ(verdict.kind, TableVerdict::Kind::named) << method << ": " << verdict.why;
+    EXPECT_NEAR(table_factor(*verdict.plan), factor, 0.03 * factor) << verdict.name;
+    EXPECT_LE(verdict.factor_low, factor);
+    EXPECT_GE(verdict.factor_high, factor);
+    EXPECT_LT(verdict.factor_high, 1.08 * verdict.factor_low);
+  }
+}
+
 TEST(Fingerprint, TheAdvertisedLengthSuggestsAFactor) {
   int with = 0;
   int without = 0;
