@@ -47,11 +47,6 @@ Result<std::int64_t> tokens_of(const std::string& text, const char* flag) {
   return tokens;
 }
 
-std::string name_of(const Plan& plan) {
-  return reads_factor(plan.method.law) ? fmt::format("{} x{:.4g}", brief(plan.method), table_factor(plan))
-                                       : brief(plan.method);
-}
-
 bool is_of(const Plan& plan, const RopeSpec& spec) {
   return std::equal(plan.spec.groups.begin(), plan.spec.groups.end(), spec.groups.begin(), spec.groups.end(),
                     [](const LayerGroup& a, const LayerGroup& b) {
@@ -61,7 +56,7 @@ bool is_of(const Plan& plan, const RopeSpec& spec) {
 
 // Two plans of one name would be one in the verdict.
 void add_candidate(Candidates& candidates, Plan plan, const std::string& file) {
-  std::string name = name_of(plan);
+  std::string name = probe::name_of(plan);
   const auto taken = [&](const probe::Suspect& one) { return one.name == name; };
   if (std::any_of(candidates.also.begin(), candidates.also.end(), taken)) {
     name += fmt::format(" ({})", std::filesystem::path(file).filename().string());

@@ -54,6 +54,8 @@ struct Suspect {
   std::string name;  // "mrrope-pro x4"
   Plan plan;
 };
+// As suspects are named.
+std::string name_of(const Plan& plan);
 
 struct SuspectOptions {
   std::optional<std::int64_t> advertised = {};  // tokens: its share of the trained length is a factor people set

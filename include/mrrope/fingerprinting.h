@@ -30,8 +30,8 @@ Result<probe::Echo> echo(LlamaContext& context, const Plan& plan, const std::vec
                          const std::atomic<bool>* cancel = nullptr);
 
 // A server may keep its cache in another type than was asked for here, which disturbs every row. The type of its values
-// is found first, by the statements of single tokens; that of its keys is taken to be the same, and looked for where
-// the best plan leaves noise.
+// is found first, by the statements of single tokens; that of its keys is taken to be the same unless another one
+// clearly explains the first few texts better under the nearest suspect.
 // `progress` hears of every table that is run: how many so far, how many suspects are left.
 Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& options,
                               const std::vector<probe::Suspect>& suspects,

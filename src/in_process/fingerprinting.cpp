@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "in_process/log_softmax.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr double kExact = 2e-5;
 // Another type has to halve the distance: noise alone favours one of them by some percent.
 constexpr double kClearly = 0.5;
-constexpr std::size_t kNearest = 8;
+constexpr std::size_t kFew = 8;
 constexpr std::array<const char*, 7> kOtherTypes = {"f16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl"};
 
 std::size_t common_prefix(const std::vector<Token>& cached, const std::vector<Token>& tokens, std::size_t most) {
@@ -48,6 +49,41 @@ Result<probe::TableVerdict> search(LlamaContext& context, const std::vector<prob
     search.tell(*answer);
   }
   return search.verdict();
+}
+
+Result<double> distance_of(LlamaContext& context, const Plan& plan, const std::vector<probe::Statement>& statements,
+                           const std::vector<std::size_t>& which, std::int64_t& tokens,
+                           const std::atomic<bool>* cancel) {
+  const Result<probe::Echo> answer = echo(context, plan, statements, which, tokens, cancel);
+  if (!answer) return answer.error();
+  std::vector<probe::Statement> asked;
+  for (const std::size_t s : which) asked.push_back(statements[s]);
+  return probe::mean_distance(asked, *answer);
+}
+
+// The first few texts: enough to tell which type of a cache was used.
+std::vector<std::size_t> first_texts(const std::vector<probe::Statement>& statements) {
+  std::vector<std::size_t> out;
+  for (std::size_t s = 0; s < statements.size() && out.size() < kFew; ++s) {
+    if (statements[s].rows.back().at > 1) out.push_back(s);
+  }
+  return out;
+}
+
+struct Nearest {
+  const probe::Suspect* suspect = nullptr;
+  double distance = INFINITY;
+};
+Result<Nearest> nearest_of(LlamaContext& context, const std::vector<probe::Suspect>& suspects,
+                           const std::vector<probe::Statement>& statements, const std::vector<std::size_t>& which,
+                           std::int64_t& tokens, const std::atomic<bool>* cancel) {
+  Nearest out{.suspect = &suspects.front()};
+  for (const probe::Suspect& one : suspects) {
+    const Result<double> far = distance_of(context, one.plan, statements, which, tokens, cancel);
+    if (!far) return far.error();
+    if (*far < out.distance) out = {&one, *far};
+  }
+  return out;
 }
 
 // Which type of keys or of values explains the statements best under a plan.
@@ -82,11 +118,7 @@ struct TypeSearch {
   [[nodiscard]] Result<double> distance(const ContextOptions& options) const {
     Result<LlamaContext> context = LlamaContext::create(model, options);
     if (!context) return context.error();
-    const Result<probe::Echo> answer = echo(*context, plan, statements, which, tokens, cancel);
-    if (!answer) return answer.error();
-    std::vector<probe::Statement> asked;
-    for (const std::size_t s : which) asked.push_back(statements[s]);
-    return probe::mean_distance(asked, *answer);
+    return distance_of(*context, plan, statements, which, tokens, cancel);
   }
 };
 
@@ -140,9 +172,7 @@ Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& opt
   NamedTable out;
   // A token that stands alone meets its own value only, whatever the table
   std::vector<std::size_t> singles;
-  std::vector<std::size_t> all;
   for (std::size_t s = 0; s < statements.size(); ++s) {
-    all.push_back(s);
     if (statements[s].rows.back().at <= 1) singles.push_back(s);
   }
   TypeSearch types{model, statements, suspects.front().plan, singles, cancel, out.tokens};
@@ -152,27 +182,23 @@ Result<NamedTable> name_table(const LlamaModel& model, const ContextOptions& opt
 
   Result<LlamaContext> context = LlamaContext::create(model, own);
   if (!context) return context.error();
+  // Keys of another type disturb every text: better known before the search than after it
+  const std::vector<std::size_t> first = first_texts(statements);
+  Result<Nearest> nearest = nearest_of(*context, suspects, statements, first, out.tokens, cancel);
+  if (!nearest) return nearest.error();
+  if (nearest->distance > kExact) {
+    TypeSearch keys{model, statements, nearest->suspect->plan, first, cancel, out.tokens};
+    Result<std::string> key = keys.best(own, &ContextOptions::cache_type_k);
+    if (!key) return key.error();
+    if (*key != own.cache_type_k) {
+      own.cache_type_k = *std::move(key);
+      context = LlamaContext::create(model, own);
+      if (!context) return context.error();
+    }
+  }
   Result<probe::TableVerdict> verdict = search(*context, suspects, statements, out.tokens, progress, cancel);
   if (!verdict) return verdict.error();
   out.verdict = *std::move(verdict);
-  if (out.verdict.plan && out.verdict.distance > kExact) {
-    TypeSearch keys{model, statements, *out.verdict.plan, all, cancel, out.tokens};
-    const Result<std::string> key = keys.best(own, &ContextOptions::cache_type_k);
-    if (!key) return key.error();
-    if (*key != own.cache_type_k) {
-      own.cache_type_k = *key;
-      // Whoever explains the server under the right type was near under the wrong one
-      std::vector<probe::Suspect> nearest;
-      for (const probe::Rival& rival : out.verdict.rivals) {
-        if (nearest.size() < kNearest) nearest.push_back(rival.suspect);
-      }
-      context = LlamaContext::create(model, own);
-      if (!context) return context.error();
-      verdict = search(*context, nearest, statements, out.tokens, progress, cancel);
-      if (!verdict) return verdict.error();
-      out.verdict = *std::move(verdict);
-    }
-  }
   if (own.cache_type_k != options.cache_type_k || own.cache_type_v != options.cache_type_v) {
     out.cache_type = own.cache_type_k == own.cache_type_v
                          ? own.cache_type_k

@@ -20,17 +20,19 @@ constexpr std::array<double, 4> kFactors = {2, 4, 8, 16};
 constexpr double kLargestGuess = 64;
 constexpr double kNearFactor = 0.2;
 
-std::string name_of(const Method& method, double factor) {
-  return reads_factor(method.law) ? fmt::format("{} x{:.4g}", brief(method), factor) : brief(method);
-}
-
 }  // namespace
+
+std::string name_of(const Plan& plan) {
+  return reads_factor(plan.method.law) ? fmt::format("{} x{:.4g}", brief(plan.method), table_factor(plan))
+                                       : brief(plan.method);
+}
 
 std::optional<Suspect> suspect(const RopeSpec& spec, const Method& method, double factor) {
   const auto target = static_cast<std::int64_t>(std::llround(factor * static_cast<double>(spec.context_trained)));
   Result<Plan> plan = make_plan(spec, target, method);
   if (!plan) return std::nullopt;
-  return Suspect{name_of(method, factor), *std::move(plan)};
+  std::string name = name_of(*plan);
+  return Suspect{std::move(name), *std::move(plan)};
 }
 
 double as_people_set(double factor) {

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 48> kWords = {
     "river", "stone", "green", "house", "light", "water", "paper", "north", "table", "music", "horse", "field",
     "cloud", "glass", "bread", "chair", "ocean", "plant", "black", "white", "metal", "queen", "night", "young",
     "earth", "fruit", "sugar", "train", "voice", "world", "smile", "dream", "heart", "knife", "money", "power",
-    "sound", "story", "sweet", "train", "uncle", "visit", "watch", "apple", "brown", "clock", "dance", "eight"};
+    "sound", "story", "sweet", "truck", "uncle", "visit", "watch", "apple", "brown", "clock", "dance", "eight"};
 constexpr std::size_t kStretch = 20;       // a code in each
 constexpr std::size_t kShort = 16;         // words of the question that finds out how to ask
 constexpr std::size_t kCalibration = 160;  // words, where a short one has to tell what a word costs
