@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""A ladder as it is deployed, for tests and tools/ladder_study.py: llama-servers as rungs, the LiteLLM proxy in front.
+
+The small model has one token per byte, so that a text has the length that a test wants; what counts in the end is what
+the server says it read. Only the standard library: the proxy runs in its own environment (tools/engine_env litellm).
+"""
+import contextlib
+import json
+import os
+import pathlib
+import secrets
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODEL = ROOT / "tests" / "models" / "tiny-512.gguf"
+HOOK = ROOT / "src" / "deploy" / "mrrope_ladder.py"
+CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
+KEY = "sk-" + secrets.token_hex(32)  # the proxy wants one
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Process:
+    """A server: started, waited for, killed. Its log is a file."""
+
+    def __init__(self, command, log, path, seconds=120, **environment):
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = pathlib.Path(log)
+        self.command = [str(word).replace("{port}", str(self.port)) for word in command]
+        self.environment = {**os.environ, "OMP_WAIT_POLICY": "passive", **environment}
+        self.path, self.seconds = path, seconds
+        self.start()
+
+    def start(self):
+        """Also again, on the same port, after a kill."""
+        with self.log.open("ab") as out:
+            self.process = subprocess.Popen(self.command, stdout=out, stderr=out, env=self.environment)
+
+    def wait(self):
+        for _ in range(self.seconds * 10):
+            with contextlib.suppress(OSError), urllib.request.urlopen(self.url + self.path, timeout=5) as answer:
+                if answer.status == 200:
+                    return self
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.1)
+        self.kill()
+        raise RuntimeError(f"{self.command[0]} does not come up:\n{self.log.read_text()[-3000:]}")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Rung(Process):
+    """llama-server with the small model: as it is, or by the sidecar that `mrrope extend` writes."""
+
+    def __init__(self, length, folder, mrrope, model=MODEL, trained=512):
+        self.length = length
+        self.name = f"{length // 1024}k" if length % 1024 == 0 else str(length)
+        server = pathlib.Path(llama_bin()) / "llama-server"
+        flags = ["-np", 1, "-t", 1, "--alias", "tiny", "--port", "{port}"]
+        if length <= trained:
+            command = [server, "-m", model, "-c", length, *flags]
+        else:
+            sidecar = pathlib.Path(folder) / f"sidecar-{self.name}"
+            if not sidecar.exists():
+                subprocess.run([mrrope, "extend", model, "-c", str(length), "--sidecar", "-o", sidecar], check=True, capture_output=True)
+            command = [sidecar / "serve.sh", *flags]
+        super().__init__(command, pathlib.Path(folder) / f"rung-{self.name}.log", "/health", PATH=f"{server.parent}:{os.environ['PATH']}")
+
+
+def llama_bin():
+    printed = subprocess.run([ROOT / "tools" / "llama_cpp", "--prefix"], check=True, capture_output=True, text=True).stdout
+    return f"{printed.strip()}/bin"
+
+
+def configuration(rungs, reserve, engine="llama.cpp", hook=True):
+    """litellm.yaml, as JSON, which is YAML: what `mrrope ladder` writes."""
+    names = ["tiny", *(f"tiny-{rung.name}" for rung in rungs[1:])]
+    up = [{name: names[i + 1:]} for i, name in enumerate(names[:-1])]
+    deployments = [
+        {"model_name": name,
+         "litellm_params": {"model": "openai/tiny", "api_base": f"{rung.url}/v1", "api_key": "none"},
+         "model_info": {"id": rung.name, "ladder": "tiny", "length": rung.length, "reserve": reserve, "engine": engine}}
+        for name, rung in zip(names, rungs)
+    ]
+    settings = {"fallbacks": up, "context_window_fallbacks": up, "telemetry": False}
+    if hook:
+        settings["callbacks"] = "mrrope_ladder.route"
+    return json.dumps({"model_list": deployments, "router_settings": {"num_retries": 0}, "litellm_settings": settings}, indent=1)
+
+
+def gateway(folder, text, litellm):
+    """The proxy with the configuration `text`; `litellm`: its program. Up in 15 s."""
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "litellm.yaml").write_text(text)
+    shutil.copy(HOOK, folder)
+    command = [litellm, "--config", folder / "litellm.yaml", "--host", "127.0.0.1", "--port", "{port}"]
+    return Process(command, folder / "litellm.log", "/health/liveliness", LITELLM_MASTER_KEY=KEY, LITELLM_LOCAL_MODEL_COST_MAP="True")
+
+
+class Answer:
+    """What came back: status, rung (as the gateway says), tokens (as the server says), text, finish, error, seconds."""
+
+    def __init__(self, status, headers, body, streamed, seconds, first):
+        self.status, self.seconds, self.first = status, seconds, first
+        self.rung = headers.get("x-litellm-model-id")
+        self.fallbacks = int(headers.get("x-litellm-attempted-fallbacks") or 0)
+        parts = [json.loads(line[6:]) for line in body.split(b"\n") if line.startswith(b"data: {")] if streamed else []
+        if not parts:
+            parts = [json.loads(body)] if body.startswith(b"{") else [{"error": body[:300].decode(errors="replace")}]
+        usage = next((part["usage"] for part in reversed(parts) if part.get("usage")), {})
+        self.prompt, self.answer = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        choices = [choice for part in parts for choice in part.get("choices") or []]
+        self.finish = next((choice["finish_reason"] for choice in choices if choice.get("finish_reason")), None)
+        said = [choice.get("text") or (choice.get("delta") or choice.get("message") or {}).get("content") for choice in choices]
+        self.text = "".join(text for text in said if text)
+        error = next((part["error"] for part in parts if part.get("error")), None)
+        self.error = error.get("message", str(error)) if isinstance(error, dict) else error
+
+
+def ask(url, path, body, stream=False, seconds=300):
+    """One request. Raises OSError where nobody answers."""
+    if stream:
+        body = body | {"stream": True, "stream_options": {"include_usage": True}}
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    request = urllib.request.Request(url + path, data, {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"})
+    start = time.monotonic()
+    try:
+        with urllib.request.urlopen(request, timeout=seconds) as answer:
+            first = answer.readline()
+            then = time.monotonic()
+            return Answer(answer.status, answer.headers, first + answer.read(), stream, time.monotonic() - start, then - start)
+    except urllib.error.HTTPError as refusal:
+        return Answer(refusal.code, refusal.headers, refusal.read(), stream, time.monotonic() - start, None)
+
+
+def body_of(path, text, **more):
+    content = {"prompt": text} if path == TEXT else {"messages": [{"role": "user", "content": text}]}
+    return {"model": "tiny", **content, **more}
+
+
+def rung_of(rungs, prompt, answer):
+    """The rung that must have answered: the lowest with room for both; None: beyond the last."""
+    return next((rung.name for rung in rungs if prompt + answer <= rung.length), None)
