@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Plans, files and engines. Include the header of one concern instead where you need only that. To read them: result,
-// units, spectrum, methods, radix, analysis, catalogue, spec, plan; then model_file, targets, choose, extend. What
-// evaluation leaves behind is apart: records.h, statistics.h, tasks.h, scoring.h, merge.h, export.h, report.h, tune.h.
+// units, spectrum, methods, radix, analysis, catalogue, spec, plan, ladder; then model_file, targets, choose, extend.
+// What evaluation leaves behind is apart: records.h, statistics.h, tasks.h, scoring.h, merge.h, export.h, report.h,
+// tune.h.
 #pragma once
 
 #include "mrrope/analysis.h"    // IWYU pragma: export
@@ -14,6 +15,7 @@
 #include "mrrope/hf_config.h"   // IWYU pragma: export
 #include "mrrope/hf_folder.h"   // IWYU pragma: export
 #include "mrrope/kv_cache.h"    // IWYU pragma: export
+#include "mrrope/ladder.h"      // IWYU pragma: export
 #include "mrrope/methods.h"     // IWYU pragma: export
 #include "mrrope/model_file.h"  // IWYU pragma: export
 #include "mrrope/plan.h"        // IWYU pragma: export

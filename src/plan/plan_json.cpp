@@ -99,8 +99,9 @@ std::string file_path(std::string where) {
   return where;
 }
 
-Plan read_plan(const Json& json) {
-  ObjectReader reader(json, "");
+}  // namespace
+
+Plan plan::plan_from_json(ObjectReader reader) {
   const std::string schema = reader.text("schema");
   if (schema != kPlanSchema) {
     reader.reject("schema", ErrorCode::unsupported, fmt::format("expected \"{}\", found \"{}\"", kPlanSchema, schema));
@@ -121,7 +122,7 @@ Plan read_plan(const Json& json) {
   if (depends_on_length(method)) length = reader.integer("length", 1, kMaxContext);
   Result<Plan> made = make_plan(spec, target, method, length);
   if (!made) {
-    throw Rejected{{made.error().code, made.error().message, file_path(made.error().where)}};
+    reader.reject(file_path(made.error().where), made.error().code, made.error().message);
   }
 
   // The file's own numbers, which must agree
@@ -136,7 +137,7 @@ Plan read_plan(const Json& json) {
                     fmt::format("expected {} as in spec, found {}", plan.groups.size() - 1, others.size()));
     }
     for (std::size_t i = 0; i < others.size(); ++i) {
-      ObjectReader other(others[i], fmt::format("other_groups[{}]", i));
+      ObjectReader other(others[i], reader.path(fmt::format("other_groups[{}]", i)));
       take_tables(other, plan.groups[i + 1]);
       other.finish();
     }
@@ -145,9 +146,7 @@ Plan read_plan(const Json& json) {
   return plan;
 }
 
-}  // namespace
-
-std::string to_json(const Plan& plan) {
+Json plan::plan_to_json(const Plan& plan) {
   Json json;
   json["schema"] = std::string(kPlanSchema);
   json["provenance"]["tool"] = "mrrope " MRROPE_VERSION;
@@ -163,14 +162,16 @@ std::string to_json(const Plan& plan) {
     write_tables(plan.groups[g], other);
     json["other_groups"].push_back(std::move(other));
   }
-  return base::write_json(json);
+  return json;
 }
+
+std::string to_json(const Plan& plan) { return base::write_json(plan::plan_to_json(plan)); }
 
 Result<Plan> plan_from_json(std::string_view text) {
   const Result<Json> json = base::parse_json(text);
   if (!json) return json.error();
   try {
-    return read_plan(*json);
+    return plan::plan_from_json(ObjectReader(*json, ""));
   } catch (Rejected& rejected) {
     return std::move(rejected.error);
   }
