@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Plans, files and engines. Include the header of one concern instead where you need only that. To read them: result,
-// units, spectrum, methods, radix, analysis, catalogue, spec, plan, ladder; then model_file, targets, choose, extend.
-// What evaluation leaves behind is apart: records.h, statistics.h, tasks.h, scoring.h, merge.h, export.h, report.h,
-// tune.h.
+// units, spectrum, methods, radix, analysis, catalogue, spec, plan, ladder; then model_file, targets, choose, extend,
+// deploy. What evaluation leaves behind is apart: records.h, statistics.h, tasks.h, scoring.h, merge.h, export.h,
+// report.h, tune.h.
 #pragma once
 
 #include "mrrope/analysis.h"    // IWYU pragma: export
 #include "mrrope/catalogue.h"   // IWYU pragma: export
 #include "mrrope/choose.h"      // IWYU pragma: export
+#include "mrrope/deploy.h"      // IWYU pragma: export
 #include "mrrope/extend.h"      // IWYU pragma: export
 #include "mrrope/findings.h"    // IWYU pragma: export
 #include "mrrope/gguf.h"        // IWYU pragma: export

@@ -19,45 +19,15 @@
 #include "files/links.h"
 #include "formats/gguf_sidecar.h"
 #include "mrrope/catalogue.h"
-#include "mrrope/units.h"
 #include "mrrope/version.h"
 #include "targets/extend_formats.h"
+#include "targets/overrides.h"
 
 namespace mrrope::targets {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-// The edited keys as one --override-kv; the file itself stays as it is.
-std::string overrides_of(const GgufModel& model, const GgufEdits& edits) {
-  std::string text = fmt::format("split.count=int:2,split.no=int:0,split.tensors.count=int:{}",
-                                 model.head().tensors.size() + edits.tensors.size());
-  for (const auto& change : edits.changes) {
-    if (!change.value) continue;
-    const double number = change.value->number().value_or(0);
-    if (const auto string = change.value->text()) text += fmt::format(",{}=str:{}", change.key, *string);
-    else if (change.value->type() == GgufType::f32)
-      text += fmt::format(",{}=float:{}", change.key, format_number(number));
-    else text += fmt::format(",{}=int:{:.0f}", change.key, number);
-  }
-  return text;
-}
-
-Result<void> check_fits(const GgufModel& gguf, const Delivery& delivery) {
-  if (gguf.shards.size() > 1 || delivery.gguf.architecture || delivery.gguf.tensors.empty()) {
-    return Error{ErrorCode::unsupported,
-                 "a sidecar fits a single file whose architecture stays and that only gains tensors; use a copy", "",
-                 "sidecar"};
-  }
-  for (const auto& tensor : delivery.gguf.tensors) {
-    if (gguf.find_tensor(tensor.name) != nullptr) {
-      return Error{ErrorCode::unsupported,
-                   "the file already has " + tensor.name + "; change it in place, or write a copy", "", "sidecar"};
-    }
-  }
-  return {};
-}
 
 fs::path default_folder(const fs::path& model) { return model.parent_path() / (model.stem().string() + "-mrrope"); }
 
@@ -238,13 +208,13 @@ Result<void> check_no_sidecar(const ModelFile& model, const ExtendOptions& optio
 Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delivery delivery,
                                 const ExtendOptions& options) {
   const GgufModel& gguf = *model.gguf();
-  if (const auto ok = check_fits(gguf, delivery); !ok) return ok.error();
+  if (const auto ok = check_fits_sidecar(gguf, delivery.gguf); !ok) return ok.error();
   std::error_code status;
   const fs::path source = fs::absolute(model.path, status);
   if (status) return Error{ErrorCode::io, status.message(), model.path};
   const Names names(options.output.empty() ? default_folder(source) : fs::path(options.output), source);
   if (const auto ok = check_names(names, model, options.overwrite); !ok) return ok.error();
-  const std::string overrides = overrides_of(gguf, delivery.gguf);
+  const std::string overrides = sidecar_flags_of(gguf, delivery.gguf);
   GgufEdits edits = delivery.gguf;
   edits.set("mrrope.plan", GgufValue::text(to_json(plan)));
   if (!options.dry_run) {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+//
+// A ladder's folder. ladder.json comes first: what was interrupted can be written again.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "deploy/parts.h"
+#include "files/file.h"
+#include "files/links.h"
+#include "files/output_file.h"
+#include "mrrope/extend.h"
+
+namespace mrrope {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLadderFile = "ladder.json";
+
+// Every file of a deployment says so in its first lines.
+bool is_ours(std::string_view start) {
+  for (const std::string_view mark : {"mrrope ladder", "mrrope.plan/1", "mrrope.ladder/1", "lowest rung of a ladder"}) {
+    if (start.find(mark) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+Result<void> check_folder(const fs::path& folder) {
+  std::error_code status;
+  if (!fs::exists(folder, status) || fs::is_empty(folder, status)) return {};
+  if (!fs::is_directory(folder, status)) {
+    return Error{ErrorCode::invalid_argument, "is there and is no folder", folder.string(), "output"};
+  }
+  const Result<std::string> text = base::read_file((folder / kLadderFile).string(), std::uint64_t{64} << 20U);
+  if (text && is_ours(std::string_view(*text).substr(0, base::kOutputStart))) return {};
+  return Error{ErrorCode::invalid_argument,
+               "is not empty and no folder of mrrope ladder: nothing in it is touched. Name a new one", folder.string(),
+               "output"};
+}
+
+Result<void> write_one(const fs::path& folder, const DeployedFile& file) {
+  const fs::path path = folder / file.path;
+  std::error_code status;
+  fs::create_directories(path.parent_path(), status);
+  if (status) return Error{ErrorCode::io, status.message(), path.parent_path().string()};
+  const base::OutputRule rule{.ours = is_ours};
+  if (!file.executable) return base::write_output(path.string(), file.text, rule);
+  const Result<bool> replaced = base::may_replace(path.string(), rule);
+  if (!replaced) return replaced.error();
+  Result<base::PendingFile> pending = base::PendingFile::create(path.string(), *replaced);
+  if (!pending) return pending.error();
+  pending->make_executable();
+  if (const auto ok = pending->file().write_at(0, base::bytes_of(file.text)); !ok) return ok.error();
+  return pending->commit();
+}
+
+// A link of ours is renewed, a file is left alone.
+Result<void> link(const std::string& model, const fs::path& name) {
+  std::error_code status;
+  if (base::is_taken(name.string()) && base::identity_of(name.string()) == base::identity_of(model) &&
+      fs::is_symlink(name, status)) {
+    return {};
+  }
+  if (base::is_taken(name.string())) {
+    if (!fs::is_symlink(name, status)) {
+      return Error{ErrorCode::inconsistent, "is in the way of a link to the model, and stays", name.string()};
+    }
+    if (const auto ok = base::remove_file(name.string()); !ok) return ok.error();
+  }
+  const Result<std::string> way = base::relative_link(model, name.parent_path().string());
+  if (!way) return way.error();
+  fs::create_symlink(*way, name, status);
+  if (status) return Error{ErrorCode::io, status.message(), name.string()};
+  return {};
+}
+
+// Links to the model under a name of ours, and a sidecar for each rung that has one.
+Result<void> add_gguf(const Deployment& deployment, const Ladder& ladder, const ModelFile& model,
+                      const fs::path& folder, std::vector<std::string>& written) {
+  const std::vector<GgufFile>& shards = model.gguf()->shards;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const std::string name = shards.size() == 1
+                                 ? "llama.cpp/model.gguf"
+                                 : fmt::format("llama.cpp/model-{:05}-of-{:05}.gguf", i + 1, shards.size());
+    if (const auto ok = link(shards[i].path, folder / name); !ok) return ok.error();
+    written.push_back(name);
+  }
+  for (std::size_t i = 0; i < deployment.rungs.size(); ++i) {
+    if (deployment.rungs[i].serving != Serving::sidecar) continue;
+    Result<ModelFile> linked = read_model((folder / "llama.cpp/model.gguf").string());
+    if (!linked) return linked.error();
+    linked->context_trained = model.context_trained;
+    const Rung& rung = ladder.rungs[i];
+    const Result<Extension> done = extend_model(*linked, rung.plan,
+                                                {.engine = "llama.cpp",
+                                                 .output = (folder / "llama.cpp" / rung.name).string(),
+                                                 .sidecar = true,
+                                                 .overwrite = true});
+    if (!done) return done.error();
+    written.push_back(fmt::format("llama.cpp/{}/model-00002-of-00002.gguf", rung.name));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> write_deployment(const Deployment& deployment, const Ladder& ladder,
+                                                  const ModelFile& model, const std::string& folder) {
+  const fs::path where(folder);
+  if (const auto ok = check_folder(where); !ok) return ok.error();
+  // Nothing is written before all names are known to be free
+  const base::OutputRule rule{.ours = is_ours};
+  for (const DeployedFile& file : deployment.files) {
+    if (const auto ok = base::may_replace((where / file.path).string(), rule); !ok) return ok.error();
+  }
+  std::vector<std::string> written = {kLadderFile};
+  if (const auto ok = write_one(where, {.path = kLadderFile, .text = to_json(ladder)}); !ok) return ok.error();
+  for (const DeployedFile& file : deployment.files) {
+    if (const auto ok = write_one(where, file); !ok) return ok.error();
+    written.push_back(file.path);
+  }
+  if (model.gguf() != nullptr) {
+    if (const auto ok = add_gguf(deployment, ladder, model, where, written); !ok) return ok.error();
+  }
+  return written;
+}
+
+}  // namespace mrrope
