@@ -21,6 +21,7 @@ using Action = std::function<int()>;
 void add_inspect(CLI::App& program, Action& action);
 void add_plan(CLI::App& program, Action& action);
 void add_extend(CLI::App& program, Action& action);
+void add_ladder(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
 void add_diff(CLI::App& program, Action& action);
 void add_analyze(CLI::App& program, Action& action);

@@ -79,6 +79,7 @@ int run(std::vector<std::string> words) {
   add_inspect(program, action);
   add_plan(program, action);
   add_extend(program, action);
+  add_ladder(program, action);
   add_doctor(program, action);
   add_diff(program, action);
   add_analyze(program, action);

@@ -120,6 +120,15 @@ class Documents(unittest.TestCase):
         self.assertIn(262144, [change["after"] for change in done["changes"]])
         self.valid("extend", "extend", self.folder / "hf", "--undo")
 
+    def test_ladders(self):
+        ladder = self.valid("ladder", "ladder", MODEL, "-c", "2k")
+        self.assertEqual([rung["length"] for rung in ladder["rungs"]], [512, 1024, 2048])
+        for rung in ladder["rungs"]:
+            self.fits("plan", rung["plan"])
+        written = self.folder / "deploy"
+        self.assertEqual(self.valid("ladder", "ladder", MODEL, "-c", "2k", "-o", written), ladder)
+        self.assertEqual(json.loads((written / "ladder.json").read_text()), ladder)
+
     def test_plans_and_what_is_said_of_them(self):
         plan = self.folder / "plan.json"
         for method in ("mrrope-pro", "yarn:truncate=false", "dynamic-ntk", "mrrope-uni+cope", "none", "linear"):
