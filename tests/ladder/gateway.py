@@ -123,6 +123,7 @@ class Answer:
             parts = [json.loads(body)] if body.startswith(b"{") else [{"error": body[:300].decode(errors="replace")}]
         usage = next((part["usage"] for part in reversed(parts) if part.get("usage")), {})
         self.prompt, self.answer = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        self.cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
         choices = [choice for part in parts for choice in part.get("choices") or []]
         self.finish = next((choice["finish_reason"] for choice in choices if choice.get("finish_reason")), None)
         said = [choice.get("text") or (choice.get("delta") or choice.get("message") or {}).get("content") for choice in choices]
