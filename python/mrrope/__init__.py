@@ -7,6 +7,7 @@
     plan.inv_freq, plan.attention_scale                  # what any engine needs
     mrrope.extend("Llama-3-8B", "32k")                   # into the file, for as many engines as one file can serve
     with mrrope.patch(model, plan): model.generate(...)  # a transformers model, while it runs
+    mrrope.patch(model, mrrope.ladder(model.config, "32k"))  # the same, and short prompts pay nothing
     mrrope.tune(model, tokenizer, "32k").plan            # the plan that measures best on it
     mrrope.probe("http://localhost:8000", model, tokenizer)  # the table that a running server really uses
 
@@ -28,12 +29,14 @@ from ._core import (
     Extension,
     Finding,
     KvCache,
+    Ladder,
     Method,
     MethodInfo,
     Model,
     Parameter,
     Plan,
     PlanGroup,
+    Rung,
     Service,
     Spec,
     SpecGroup,
@@ -41,10 +44,11 @@ from ._core import (
     methods,
 )
 from ._core import version as __version__
-from .errors import Error
+from .climbing import LadderPatch
+from .errors import Error, TooLong
 from .files import diff, doctor, effective, extend, hf_overrides, inspect, undo
 from .patching import Patch, patch
-from .planning import plan, spec
+from .planning import ladder, plan, spec
 from .probing import Probed, probe
 from .tuning import Tuned, tune
 
@@ -63,6 +67,8 @@ __all__ = [
     "Extension",
     "Finding",
     "KvCache",
+    "Ladder",
+    "LadderPatch",
     "Method",
     "MethodInfo",
     "Model",
@@ -71,9 +77,11 @@ __all__ = [
     "Plan",
     "PlanGroup",
     "Probed",
+    "Rung",
     "Service",
     "Spec",
     "SpecGroup",
+    "TooLong",
     "Tuned",
     "__version__",
     "analysis",
@@ -84,6 +92,7 @@ __all__ = [
     "extend",
     "hf_overrides",
     "inspect",
+    "ladder",
     "methods",
     "patch",
     "plan",

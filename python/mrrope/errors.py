@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The one exception of the package."""
+"""The one exception of the package, and its one kind that transformers has a name for."""
 
 
 class Error(Exception):
@@ -23,3 +23,11 @@ class Error(Exception):
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
+
+
+class TooLong(Error, ValueError):
+    """A text that no rung of a ladder takes, or keys in a cache that belong to another rung. Also a ValueError, which is
+    what transformers raises for prompts that are too long."""
+
+    def __init__(self, message: str, where: str = "") -> None:
+        super().__init__(message, "too long", where)

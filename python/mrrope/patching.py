@@ -75,17 +75,18 @@ class Patch:
 
     def _set(self, owner: Any, name: str, value: Any) -> None:
         buffer = getattr(owner, "_buffers", {}).get(name)
-        self._saved.append((owner, name, getattr(owner, name, _Missing), buffer))
+        self._saved.append((owner, name, vars(owner).get(name, _Missing), buffer))
         if buffer is not None:
             delattr(owner, name)
         setattr(owner, name, value)
 
 
-def patch(model: Any, plan: _core.Plan | int | str) -> Patch:
+def patch(model: Any, plan: _core.Plan | _core.Ladder | int | str) -> Patch:
     """Puts a plan into a transformers model in memory; weights and files stay as they are.
 
     model  a model of transformers 4.57 or later, of any dtype and on any device
-    plan   a Plan for a model of this shape, or the length wanted (the recommended plan is then made from model.config)
+    plan   a Plan for a model of this shape, or the length wanted (the recommended plan is then made from model.config);
+           or a Ladder: each text then runs under the lowest rung that holds it (LadderPatch)
 
     Returns a Patch with undo(), which is also a context manager:
 
@@ -103,16 +104,28 @@ def patch(model: Any, plan: _core.Plan | int | str) -> Patch:
     if any("_mrrope_patch" in vars(module) for _, module in model.named_modules()):
         raise Error("this model is patched already; undo() that first", "inconsistent", "model")
     spec = spec_of(config)
+    if isinstance(plan, _core.Ladder):
+        from .climbing import LadderPatch
+
+        for rung in plan.rungs:
+            _core.check_fit(rung.plan, spec)
+        return LadderPatch(model, plan)
     if not isinstance(plan, _core.Plan):
         plan = make_plan(spec, plan)
     _core.check_fit(plan, spec)
+    done = put(model, plan)
+    done._set(model, "_mrrope_patch", done)
+    return done
+
+
+def put(model: Any, plan: _core.Plan) -> Patch:
+    """The plan in every rotary module of the model. Domain: the plan fits it."""
     if plan.method.depends_on_length:
         message = f"{plan.method.name} has a table per length of text; one table is put into the model"
         raise Error(message + ". Choose another method, or let the config say it (extend)", "unsupported", "plan")
-
     done = Patch(model, plan)
     try:
-        for name, module in _rotary_modules(model):
+        for name, module in rotary_modules(model):
             _patch_module(done, name, module)
         if not done.modules:
             raise Error(
@@ -121,14 +134,13 @@ def patch(model: Any, plan: _core.Plan | int | str) -> Patch:
                 "unsupported",
                 "model",
             )
-        done._set(model, "_mrrope_patch", done)
     except BaseException:
         done.undo()
         raise
     return done
 
 
-def _rotary_modules(model: Any) -> list[tuple[str, Any]]:
+def rotary_modules(model: Any) -> list[tuple[str, Any]]:
     """Modules with a table, by name. A module that has one and is not understood is an error."""
     found = []
     for name, module in model.named_modules():

@@ -8,6 +8,8 @@ from .sources import is_path, method_of, read, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .sources import Source
 
 
@@ -43,3 +45,25 @@ def plan(
     """
     source = shown(model) if is_path(model) else ""  # type: ignore[arg-type]
     return _core.make_plan(spec(model), context, method_of(method), length, source)
+
+
+def ladder(
+    model: _core.Spec | Source,
+    context: int | str | Sequence[int | str],
+    method: _core.Method | str | None = None,
+    *,
+    reserve: int | None = None,
+) -> _core.Ladder:
+    """Several plans of one model, so that short texts pay nothing for long ones: each goes to the lowest rung that holds it.
+
+    model    as in spec()
+    context  the length of the last rung, 32768 or "32k", and the rungs below it are chosen; or those of all, ["8k", "16k"]
+    method   of rungs beyond the trained length, as in plan(); rungs within it keep the model's own table
+    reserve  tokens kept for an answer that names no length; None: an eighth of the first rung, 1024 at most
+
+    >>> mrrope.ladder(mrrope.Spec(dim=128, base=10000, context=4096), ["4k", "16k"])
+    <ladder 4k none, 16k mrrope-pro>
+    """
+    source = shown(model) if is_path(model) else ""  # type: ignore[arg-type]
+    lengths = context if isinstance(context, (int, str)) else list(context)
+    return _core.make_ladder(spec(model), lengths, method_of(method), reserve, source)

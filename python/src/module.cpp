@@ -14,6 +14,7 @@ NB_MODULE(_core, m) {
   mrrope::python::bind_spec(m);
   mrrope::python::bind_analysis(m);
   mrrope::python::bind_plan(m);
+  mrrope::python::bind_ladder(m);
   mrrope::python::bind_engines(m);
   mrrope::python::bind_files(m);
   mrrope::python::bind_tasks(m);

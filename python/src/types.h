@@ -44,6 +44,7 @@ void bind_methods(nanobind::module_& m);
 void bind_spec(nanobind::module_& m);
 void bind_analysis(nanobind::module_& m);
 void bind_plan(nanobind::module_& m);
+void bind_ladder(nanobind::module_& m);
 void bind_engines(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
 void bind_tasks(nanobind::module_& m);
