@@ -10,25 +10,54 @@
 #include "base/text.h"
 #include "files/file.h"
 #include "mrrope/catalogue.h"
+#include "mrrope/ladder.h"
+#include "mrrope/units.h"
 
 namespace mrrope::plugin {
 
 namespace {
 
-// The largest plan there is, 16 groups of 4096 pairs, has 12 MB; usual ones have 10 kB.
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20U;
+// The largest plan there is, 16 groups of 4096 pairs, has 12 MB, and a ladder kMaxRungs of them; usual ones have 10 kB.
+constexpr std::uint64_t kMostBytes = kMaxRungs * std::uint64_t{16} << 20U;
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): read once, while the program starts
   return value == nullptr ? "" : value;
 }
 
-Result<Plan> read_plan(const std::string& path) {
+// The rung for texts of `length` tokens, as MRROPE_LENGTH says it. The plug-in sees no prompts, and could not change
+// its table between two of them if it did: the keys of both may be in one cache.
+Result<Rung> rung_for(const Ladder& ladder, const std::string& length, const std::string& path) {
+  const Rung& last = ladder.rungs.back();
+  if (length.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("it is a ladder, and keys in the cache belong to one rung: a process runs one. Say by "
+                             "MRROPE_LENGTH how many tokens prompt and answer have together, {} at most, and start a "
+                             "server per rung (mrrope ladder writes the commands)",
+                             format_context(last.length)),
+                 path};
+  }
+  const Result<std::int64_t> tokens = parse_context(length);
+  if (!tokens) return Error{tokens.error().code, "MRROPE_LENGTH: " + to_string(tokens.error()), path};
+  if (const Rung* rung = mrrope::rung_for(ladder, *tokens, 0)) return *rung;
+  return Error{ErrorCode::too_long,
+               fmt::format("MRROPE_LENGTH={} is beyond the last rung, which takes {} tokens of prompt and answer",
+                           length, format_context(last.length)),
+               path};
+}
+
+// A rung without a name is that of no ladder.
+Result<Rung> read_order(const std::string& path, const std::string& length) {
   Result<std::string> text = base::read_file(path, kMostBytes);
   if (!text) return text.error();
+  if (text->substr(0, 255).find("mrrope.ladder/") != std::string::npos) {  // the reader checks the rest
+    const Result<Ladder> ladder = ladder_from_json(*text);
+    if (!ladder) return Error{ladder.error().code, "not a ladder: " + to_string(ladder.error()), path};
+    return rung_for(*ladder, length, path);
+  }
   Result<Plan> plan = plan_from_json(*text);
   if (!plan) return Error{plan.error().code, "not a plan: " + to_string(plan.error()), path};
-  return plan;
+  return Rung{.name = "", .length = plan->context_target, .plan = *std::move(plan), .why = ""};
 }
 
 // One write per line, so that lines of other threads do not get into it.
@@ -50,21 +79,22 @@ std::string ranges(const std::set<int>& numbers) {
   return text;
 }
 
-std::string describe(const Plan& plan, const std::string& path) {
-  return fmt::format("{} ({}, {} -> {} tokens)", path, spell(plan.method), plan.spec.context_trained,
-                     plan.context_target);
+std::string describe(const Plan& plan, const std::string& path, const std::string& rung) {
+  return fmt::format("{}{} ({}, {} -> {} tokens)", path, rung.empty() ? "" : ", rung " + rung, spell(plan.method),
+                     plan.spec.context_trained, plan.context_target);
 }
 
 }  // namespace
 
 Order::Order() : path_(environment("MRROPE_PLAN")), optional_(environment("MRROPE_PLAN_OPTIONAL") == "1") {
   if (path_.empty()) return;
-  Result<Plan> plan = read_plan(path_);
-  if (!plan) {
-    refuse(plan.error());
+  Result<Rung> order = read_order(path_, environment("MRROPE_LENGTH"));
+  if (!order) {
+    refuse(order.error());
     return;
   }
-  plan_ = *std::move(plan);
+  rung_ = std::move(order->name);
+  plan_ = std::move(order->plan);
   stand_ = Stand::plan;
 }
 
@@ -99,7 +129,7 @@ void Order::report() {
   if (reported_.load(std::memory_order_relaxed) || reported_.exchange(true)) return;
   const std::scoped_lock lock(mutex_);
   if (!plan_) return say("no MRROPE_PLAN: the model rotates as its file says, with exact angles");
-  std::string text = fmt::format("layers {} rotate by {}", ranges(by_plan_), describe(*plan_, path_));
+  std::string text = fmt::format("layers {} rotate by {}", ranges(by_plan_), describe(*plan_, path_, rung_));
   if (!by_file_.empty()) text += fmt::format("; layers {} as the file says", ranges(by_file_));
   say(text);
 }

@@ -2,8 +2,9 @@
 //
 // What the environment asks of the plug-in, and what became of it.
 //
-//   MRROPE_PLAN            a plan file; unset or empty: the model's own rotation, with exact angles
-//   MRROPE_PLAN_OPTIONAL   1: a plan that cannot be used is left aside, with a message; else the program fails
+//   MRROPE_PLAN            a plan file, or a ladder file; unset or empty: the model's own rotation, with exact angles
+//   MRROPE_LENGTH          of a ladder: tokens of the longest prompt and its answer together ("16k"), which choose the
+//   rung MRROPE_PLAN_OPTIONAL   1: a plan that cannot be used is left aside, with a message; else the program fails
 //
 // One rule: a plan that was asked for is used for the whole model, or there is no result. Only where a GPU computes the
 // plug-in stands aside without being told to, and says so.
@@ -55,6 +56,7 @@ class Order {
   void settle(Stand stand, const std::string& message);
 
   std::string path_;
+  std::string rung_;  // of a ladder: its name
   bool optional_ = false;
   std::optional<Plan> plan_;
   std::atomic<Stand> stand_ = Stand::own;

@@ -32,7 +32,7 @@ PLUGIN = pathlib.Path(os.environ.get("MRROPE_PLUGIN", RELEASE / "libggml-mrrope.
 TINY = harness.ROOT / "tests" / "models" / "tiny-512.gguf"
 TEXT = harness.ROOT / "docs" / "theory.md"
 PHRASE = ["-m", TINY, "-p", "It was", "-n", 8, "-t", 1, "-no-cnv"]
-NAMES = ("GGML_BACKEND_PATH", "MRROPE_PLAN", "MRROPE_PLAN_OPTIONAL")
+NAMES = ("GGML_BACKEND_PATH", "MRROPE_PLAN", "MRROPE_LENGTH", "MRROPE_PLAN_OPTIONAL")
 
 if not PLUGIN.exists():
     if os.environ.get("MRROPE_REQUIRE_ENGINES") == "1":
@@ -51,10 +51,22 @@ def plan_file(folder, model, *, factor=4, method="mrrope-pro"):
     return path
 
 
-def with_plugin(plan=None, optional=False):
+def ladder_file(folder, model, *factors):
+    """A ladder of rungs at these factors, as the commands write it."""
+    rungs = []
+    for factor in factors:
+        method = "none" if factor == 1 else "mrrope-pro"
+        plan = json.loads(plan_file(folder, model, factor=factor, method=method).read_text())
+        rungs.append({"name": f"x{factor}", "length": factor * plan["spec"]["context_trained"], "why": "", "plan": plan})
+    path = folder / "ladder.json"
+    path.write_text(json.dumps({"schema": "mrrope.ladder/1", "source": "", "reserve": 16, "rungs": rungs}))
+    return path
+
+
+def with_plugin(plan=None, optional=False, length=None):
     """Environment variables."""
     return {"GGML_BACKEND_PATH": str(PLUGIN), **({"MRROPE_PLAN": str(plan)} if plan else {}),
-            **({"MRROPE_PLAN_OPTIONAL": "1"} if optional else {})}
+            **({"MRROPE_LENGTH": str(length)} if length else {}), **({"MRROPE_PLAN_OPTIONAL": "1"} if optional else {})}
 
 
 def stock(program):
@@ -183,6 +195,22 @@ def test_llama_perplexity_finds_what_the_callback_finds(exact, tmp_path):
     assert log.count("mrrope: ") == 1
     assert f"mrrope: layers 0-3 rotate by {plan} (mrrope-pro, 512 -> 4096 tokens)" in log
     assert perplexity(model, "-c", 2048, "-b", 512, *same, text=text)[0] > 2 * found, "the plan must show"
+
+
+@pytest.mark.parametrize("length, rung, factor", [("100", "x1", 1), ("512", "x1", 1), ("513", "x4", 4), ("2k", "x4", 4), ("2049", "x8", 8)])
+def test_of_a_ladder_the_rung_of_the_length_is_used(length, rung, factor, exact, logits, monkeypatch, tmp_path):
+    model = exact(TINY)
+    ladder = ladder_file(tmp_path, model, 1, 4, 8)
+    alone = logits(model, plan_file(tmp_path, model, factor=factor, method="none" if factor == 1 else "mrrope-pro"))
+    others = [logits(model, plan_file(tmp_path, model, factor=other)) for other in {4, 8} - {factor}]
+    monkeypatch.setenv("GGML_BACKEND_PATH", str(PLUGIN))
+    monkeypatch.setenv("MRROPE_PLAN", str(ladder))
+    monkeypatch.setenv("MRROPE_LENGTH", length)
+    found = harness.logits(model, cache_f32=1)
+    assert np.array_equal(found, alone)
+    assert all(distance(found, other) > 1e-4 for other in others)
+    done = run("llama-bench", "-m", model, "-p", 16, "-n", 0, "-r", 1, "-t", 1, environment=with_plugin(ladder, length=length))
+    assert f"rotate by {ladder}, rung {rung} (" in done.stdout, done.stdout
 
 
 def test_gemma_says_which_layers_it_extends(tmp_path):
@@ -330,6 +358,25 @@ def test_a_plan_that_cannot_be_read_stops_every_program(bad, tmp_path):
     with server(TINY, with_plugin(plan)) as (process, _):
         assert process.wait(60) != 0
         assert "cannot be used" in process.stdout.read()
+
+
+@pytest.mark.parametrize("length, why", [
+    (None, "it is a ladder, and keys in the cache belong to one rung"), ("4097", "MRROPE_LENGTH=4097 is beyond the last rung, which takes 4k"),
+    ("long", "MRROPE_LENGTH: "), ("-5", "MRROPE_LENGTH: "),
+])
+def test_a_ladder_without_a_length_that_it_takes_stops_every_program(length, why, tmp_path):
+    ladder = ladder_file(tmp_path, TINY, 1, 4, 8)
+    for program, arguments in programs():
+        done = run(program, *arguments, environment=with_plugin(ladder, length=length))
+        assert done.returncode != 0, program + done.stdout
+        assert f"mrrope: MRROPE_PLAN={ladder} cannot be used: " in done.stdout and why in done.stdout, done.stdout
+    done = run("llama-bench", *next(programs())[1], environment=with_plugin(ladder, optional=True, length=length))
+    assert done.returncode == 0 and why in done.stdout and "The model rotates as its file says" in done.stdout
+    broken = json.loads(ladder.read_text())
+    broken["rungs"][1]["plan"]["inv_freq"][3] *= 2
+    ladder.write_text(json.dumps(broken))
+    done = run("llama-bench", *next(programs())[1], environment=with_plugin(ladder, length=512))
+    assert done.returncode != 0 and "not a ladder: rungs[1].plan." in done.stdout, done.stdout
 
 
 def test_an_unusable_optional_plan_changes_nothing(tmp_path):
