@@ -28,11 +28,7 @@ Result<LlamaContext> ready_context(const BenchmarkCommand& command, const LlamaM
 
 int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const eval::TaskTexts& texts,
                    eval::BenchmarkOptions options, const std::vector<std::string>& words) {
-  if (eval.factors.empty()) {
-    if (eval.methods != "none") return fail(usage("expected how many times the trained length, such as 4", "--factor"));
-    eval.factors = "1";
-  }
-  const Result<std::vector<eval::Candidate>> candidates = candidates_of(eval);
+  const Result<std::vector<eval::Candidate>> candidates = candidates_of(eval, options.lengths.back());
   if (!candidates) return fail(candidates.error());
   eval.settings["chat-template"] = command.chat_template;
   if (command.group == "longbench2") eval.settings["answers"] = command.generate ? "generated" : "letters";

@@ -46,9 +46,9 @@ constexpr Kind kKinds[] = {
 };
 
 // What a server was started with, and no request changes.
-constexpr const char* kOfTheEngine[] = {"--methods",      "--factor",       "--chat-template", "--no-sharing",
-                                        "--flash-attn",   "--cache-type-k", "--cache-type-v",  "--ubatch-size",
-                                        "--n-gpu-layers", "--rpc",          "--tensor-split"};
+constexpr const char* kOfTheEngine[] = {"--methods",     "--factor",       "--ladder",       "--chat-template",
+                                        "--no-sharing",  "--flash-attn",   "--cache-type-k", "--cache-type-v",
+                                        "--ubatch-size", "--n-gpu-layers", "--rpc",          "--tensor-split"};
 
 std::string first_given(const CLI::App& command, std::span<const char* const> flags) {
   for (const char* flag : flags) {
@@ -129,6 +129,7 @@ void add_benchmarks(CLI::App& program, Action& action, const std::vector<std::st
     CLI::App* command = program.add_subcommand(kind.group, kind.summary);
     command->add_option("-m", b->eval.model, "a .gguf; with --endpoint only its vocabulary")->type_name("FILE");
     add_plan_options(*command, b->eval, false);
+    add_ladder_option(*command, b->eval);
     add_sample_options(*command, kind, *b);
     add_output_options(*command, b->eval);
     command

@@ -50,7 +50,7 @@ struct Measurement {
 };
 
 int run_task(const EvalOptions& options, const std::vector<std::string>& command, const Measurement& task) {
-  const Result<Candidates> candidates = candidates_of(options);
+  const Result<Candidates> candidates = candidates_of(options, task.columns.back());
   if (!candidates) return fail(candidates.error());
   Result<Session> session = start_session(options, task.name, command);
   if (!session) return fail(session.error());
@@ -153,6 +153,8 @@ void add_ppl(CLI::App& program, Action& action, const std::vector<std::string>& 
                                              "  mrrope eval ppl -m model.gguf -f 'texts/*' --factor 4 \\\n"
                                              "      --lengths 8k,16k,32k -o run\n");
   add_eval_options(*command, ppl->eval);
+  command->get_option("--factor")->required(false);  // a ladder has its own
+  add_ladder_option(*command, ppl->eval);
   command->add_option("--lengths", ppl->lengths, "tokens of text: 8k,16k,32k")->required()->type_name("LIST");
   command
       ->add_option("--kl", ppl->kl, "also how far the first N tokens move from the\nunextended model (KL divergence)")

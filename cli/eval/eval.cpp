@@ -78,6 +78,13 @@ void add_plan_options(CLI::App& command, EvalOptions& options, bool factor_requi
   add_trained(command, options.trained);
 }
 
+void add_ladder_option(CLI::App& command, EvalOptions& options) {
+  command
+      .add_option("--ladder", options.ladder,
+                  "a ladder of mrrope ladder, as one more row: each text\nunder the rung that it needs")
+      ->type_name("FILE");
+}
+
 void add_output_options(CLI::App& command, EvalOptions& options) {
   command
       .add_option("-o,--output", options.output,
@@ -114,38 +121,6 @@ Result<std::vector<std::int64_t>> parse_lengths(const std::string& text, const s
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   return lengths;
-}
-
-Result<std::vector<eval::Candidate>> candidates_of(const EvalOptions& options) {
-  const Result<ModelFile> file = open_model(options.model, options.trained);
-  if (!file) return file.error();
-  const Result<RopeSpec> spec = rope_spec(*file);
-  if (!spec) return Error{spec.error().code, to_string(spec.error()), options.model};
-  const Result<std::vector<Method>> methods = parse_methods(
-      options.methods.empty() ? "none,linear,ntk,yarn,yarn-rotations,mrrope-uni,mrrope-pro" : options.methods);
-  if (!methods) return methods.error();
-  std::vector<eval::Candidate> candidates;
-  for (const std::string_view part : base::split(options.factors, ',')) {
-    const Result<double> factor = parse_number(part);
-    if (!factor || !(*factor >= 1 && *factor <= kMaxFactor)) {
-      return Error{ErrorCode::invalid_argument, fmt::format("expected a number of at least 1, found \"{}\"", part),
-                   "--factor"};
-    }
-    for (const Method& method : *methods) {
-      const bool plain = std::holds_alternative<None>(method.law) && spell(method) == "none";
-      const auto same = [&](const eval::Candidate& c) { return !c.plan && plain; };
-      if (std::any_of(candidates.begin(), candidates.end(), same)) continue;
-      if (plain) {
-        candidates.push_back({"none", 1, std::nullopt});
-        continue;
-      }
-      const auto target = static_cast<std::int64_t>(std::llround(*factor * static_cast<double>(spec->context_trained)));
-      Result<Plan> plan = make_plan(*spec, target, method);
-      if (!plan) return Error{plan.error().code, to_string(plan.error()), "--methods"};
-      candidates.push_back({spell(method), plan->factor, *std::move(plan)});
-    }
-  }
-  return candidates;
 }
 
 Result<OpenRun> open_run(const EvalOptions& options, eval::RunInfo info) {

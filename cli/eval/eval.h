@@ -23,6 +23,7 @@ struct EvalOptions {
   std::vector<std::string> texts;
   std::string methods;
   std::string factors;
+  std::string ladder;   // --ladder
   std::string trained;  // --trained
   std::string output;
   bool json = false;
@@ -34,14 +35,18 @@ struct EvalOptions {
 // -m, -f, --methods, --factor, --trained, -o, --json and the flags of llama.cpp.
 void add_eval_options(CLI::App& command, EvalOptions& options);
 
+// --ladder: a file, whose rungs are one more row.
+void add_ladder_option(CLI::App& command, EvalOptions& options);
+
 // Their parts, for commands that have others between them: --methods, --factor and --trained; -o and --json; the flags
 // of llama.cpp.
 void add_plan_options(CLI::App& command, EvalOptions& options, bool factor_required);
 void add_output_options(CLI::App& command, EvalOptions& options);
 void add_llama_options(CLI::App& command, EvalOptions& options);
 
-// The methods times the factors, on this model; none is the file as it is, once.
-Result<std::vector<eval::Candidate>> candidates_of(const EvalOptions& options);
+// The methods times the factors, on this model; none is the file as it is, once. With --ladder its rungs, after those
+// that were asked for, if any were. `longest`: of the texts; an error if the ladder does not reach it.
+Result<std::vector<eval::Candidate>> candidates_of(const EvalOptions& options, std::int64_t longest = 0);
 
 // "8k,16k,32k", ascending. `flag` for errors.
 Result<std::vector<std::int64_t>> parse_lengths(const std::string& text, const std::string& flag);

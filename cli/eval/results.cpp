@@ -26,7 +26,7 @@ std::vector<eval::Record> asked(const eval::RunFolder& run, std::span<const eval
   std::vector<eval::Record> records;
   for (const eval::Candidate& c : candidates) {
     for (const eval::Record& r : run.records()) {
-      if (r.method == c.method && r.factor == c.factor) records.push_back(r);
+      if (r.method == c.method && r.factor == c.factor && r.rung == c.rung) records.push_back(r);
     }
   }
   return records;
@@ -75,18 +75,23 @@ int print_results(const EvalOptions& options, const eval::RunFolder& run, std::s
   if (kl) header.emplace_back("KL short");
   TextTable table(header, 1);
   std::size_t documents = 0;
-  for (const eval::Candidate& c : candidates) {
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const eval::Candidate& c = candidates[i];
+    if (i > 0 && c.same_row(candidates[i - 1])) continue;  // another rung
     std::vector<std::string> cells = {c.method, fmt::format("{:g}", c.factor)};
     const eval::PplRow* last = nullptr;
+    double short_kl = -1;
     for (const std::int64_t length : lengths) {
       const auto row = std::find_if(rows.begin(), rows.end(), [&](const eval::PplRow& r) {
         return r.method == c.method && r.factor == c.factor && r.length == length;
       });
       cells.push_back(row != rows.end() ? short_ppl(row->ppl) : "-");
-      if (row != rows.end()) last = &*row;
+      if (row == rows.end()) continue;
+      last = &*row;
+      short_kl = std::max(short_kl, row->kl);  // of a ladder the rung of short texts says it
     }
     if (end) cells.push_back(last != nullptr && last->last_ppl ? short_ppl(*last->last_ppl) : "-");
-    if (kl) cells.push_back(last != nullptr && last->kl >= 0 ? fmt::format("{:.4f}", last->kl) : "-");
+    if (kl) cells.push_back(short_kl >= 0 ? fmt::format("{:.4f}", short_kl) : "-");
     if (last != nullptr) documents = std::max(documents, last->documents);
     table.add(cells);
   }

@@ -11,8 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "mrrope/ladder.h"
 #include "mrrope/plan.h"
 #include "mrrope/tasks.h"
+#include "mrrope/units.h"
 
 namespace mrrope::eval {
 
@@ -21,7 +23,20 @@ struct Candidate {
   std::string method;
   double factor = 1;
   std::optional<Plan> plan;
+  // A ladder is a row, too, of a candidate per rung: this one takes texts of more than `above` and up to `length`
+  // tokens, prompt and answer together.
+  std::string rung = {};  // its name; empty: no ladder
+  std::int64_t above = 0;
+  std::int64_t length = kMaxContext;
+
+  [[nodiscard]] bool takes(std::int64_t tokens) const { return tokens > above && tokens <= length; }
+  [[nodiscard]] bool same_row(const Candidate& other) const { return method == other.method && factor == other.factor; }
 };
+
+// The rungs of a ladder. What they are called says which rung has which method, so that two ladders are two rows:
+// "ladder(none@8k,mrrope-pro@16k@32k)". The factor is that of the last rung; a rung of method none is the file as it
+// is.
+std::vector<Candidate> candidates_of(const Ladder& ladder);
 
 struct Progress {
   std::size_t item = 0, items = 0;  // passes

@@ -88,11 +88,12 @@ struct Record {
   std::string key;
   std::string task;           // "ppl", "gap", "niah_single_2"
   std::string method;         // as spelt, "mrrope-pro"
-  double factor = 1;          // S of the plan; 1 for "none"
+  double factor = 1;          // S of the plan; 1 for "none"; of a ladder that of its last rung
   std::string document;       // for people: a file's name
   std::string document_hash;  // of a sample: of its prompt, so that plans are compared on the same samples
   std::variant<Reading, Answer> result;
-  double seconds = 0;  // of the pass or the request; not part of any result
+  double seconds = 0;     // of the pass or the request; not part of any result
+  std::string rung = {};  // of a ladder: which one it was ("16k"); empty: a plan, or the file as it is
 
   [[nodiscard]] const Reading* reading() const noexcept { return std::get_if<Reading>(&result); }
   [[nodiscard]] const Answer* answer() const noexcept { return std::get_if<Answer>(&result); }

@@ -103,15 +103,21 @@ class Benchmark {
   [[nodiscard]] const BenchmarkCost& cost() const { return cost_; }
 
  private:
-  // What the records of a sample are called, by candidate; empty where the run has it.
+  // What the records of a sample are called, by candidate; empty where the run has it, under this rung or another.
   [[nodiscard]] std::vector<std::string> missing_keys(const SampleSlot& slot) {
     std::vector<std::string> keys;
     for (const std::string& plan : plans_) {
-      std::string key = answer_key(run_.info(), plan, texts_hash_, options_, slot);
-      cost_.asked.push_back(key);
-      keys.push_back(run_.find(key) == nullptr ? std::move(key) : "");
+      keys.push_back(answer_key(run_.info(), plan, texts_hash_, options_, slot));
+      cost_.asked.push_back(keys.back());
     }
-    return keys;
+    std::vector<std::string> missing = keys;
+    for (std::size_t c = 0; c < keys.size(); ++c) {
+      if (run_.find(keys[c]) == nullptr) continue;
+      for (std::size_t other = 0; other < keys.size(); ++other) {
+        if (candidates_[other].same_row(candidates_[c])) missing[other].clear();
+      }
+    }
+    return missing;
   }
 
   [[nodiscard]] bool by_letter(const Task& task) const { return options_.letters && task.group == "longbench2"; }
@@ -154,8 +160,10 @@ class Benchmark {
         ++cost_.too_long;
         continue;
       }
-      for (const std::string& key : keys) {
-        if (!key.empty()) meter_.expect(std::ssize(prompt->tokens));
+      const std::int64_t needed = std::ssize(prompt->tokens) + prompt->sample.max_new_tokens;
+      for (std::size_t c = 0; c < keys.size(); ++c) {
+        if (!candidates_[c].takes(needed)) keys[c].clear();
+        if (!keys[c].empty()) meter_.expect(std::ssize(prompt->tokens));
       }
       prompt->keys = std::move(keys);
       tokens.push_back(std::move(prompt->tokens));
@@ -226,6 +234,7 @@ class Benchmark {
     record.key = record_key;
     record.method = candidate.method;
     record.factor = candidate.factor;
+    record.rung = candidate.rung;
     record.answer()->new_tokens = std::ssize(reply.tokens);
     record.answer()->finish = reply.cut ? "length" : "stop";
     if (const auto ok = check_finite(record, right ? right->nll : 0); !ok) return ok.error();

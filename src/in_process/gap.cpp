@@ -79,32 +79,33 @@ Result<void> measure_gap(const LlamaModel& model, LlamaContext& context, std::sp
   }
   const std::size_t scored_from = static_cast<std::size_t>(options.tokens / options.segments * (options.segments - 1)) +
                                   kUnscored - 1;  // the row that predicts the first scored token
-  const Pass pass{.task = "gap",
-                  .settings = {{"gaps", fmt::format("{}", fmt::join(options.gaps, ","))},
-                               {"tokens", std::to_string(options.tokens)},
-                               {"segments", std::to_string(options.segments)},
-                               {"windows", std::to_string(options.windows)}},
-                  .tokens =
-                      [&](const Document& document) {
-                        return std::ssize(windows_of(document, options)) * options.tokens * std::ssize(options.gaps);
-                      },
-                  .run = [&](const Document& document, Meter& meter) -> Result<Reading> {
-                    Reading reading;
-                    for (const std::int64_t gap : options.gaps) {
-                      const std::vector<std::int32_t> positions = positions_of(options, gap);
-                      Reading::Point point{.length = gap};
-                      for (const std::size_t from : windows_of(document, options)) {
-                        if (meter.cancelled()) return cancelled_error();
-                        const auto first = document.tokens.begin() + static_cast<std::ptrdiff_t>(from);
-                        std::vector<Token> tokens(first, first + options.tokens);
-                        if (model.adds_bos() && model.bos()) tokens.front() = *model.bos();
-                        if (const auto ok = score_window(context, tokens, positions, scored_from, meter, point); !ok)
-                          return ok.error();
-                      }
-                      reading.points.push_back(point);
-                    }
-                    return reading;
-                  }};
+  const Pass pass{
+      .task = "gap",
+      .settings = {{"gaps", fmt::format("{}", fmt::join(options.gaps, ","))},
+                   {"tokens", std::to_string(options.tokens)},
+                   {"segments", std::to_string(options.segments)},
+                   {"windows", std::to_string(options.windows)}},
+      .tokens =
+          [&](const Document& document, const Candidate& /*candidate*/) {
+            return std::ssize(windows_of(document, options)) * options.tokens * std::ssize(options.gaps);
+          },
+      .run = [&](const Document& document, const Candidate& /*candidate*/, Meter& meter) -> Result<Reading> {
+        Reading reading;
+        for (const std::int64_t gap : options.gaps) {
+          const std::vector<std::int32_t> positions = positions_of(options, gap);
+          Reading::Point point{.length = gap};
+          for (const std::size_t from : windows_of(document, options)) {
+            if (meter.cancelled()) return cancelled_error();
+            const auto first = document.tokens.begin() + static_cast<std::ptrdiff_t>(from);
+            std::vector<Token> tokens(first, first + options.tokens);
+            if (model.adds_bos() && model.bos()) tokens.front() = *model.bos();
+            if (const auto ok = score_window(context, tokens, positions, scored_from, meter, point); !ok)
+              return ok.error();
+          }
+          reading.points.push_back(point);
+        }
+        return reading;
+      }};
   return run_passes(context, documents, candidates, pass, run, control);
 }
 

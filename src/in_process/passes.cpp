@@ -33,11 +33,13 @@ Result<void> check_finite(const Record& record, double nll) {
 }
 
 std::string identity_of(const Candidate& candidate) {
-  if (!candidate.plan) return {};
+  const std::string place =
+      candidate.rung.empty() ? "" : fmt::format("rung {} of {}\n", candidate.rung, candidate.method);
+  if (!candidate.plan) return place;
   Plan plan = *candidate.plan;
   plan.source.clear();
   plan.spec.name.clear();
-  return to_json(plan);
+  return place + to_json(plan);
 }
 
 Result<void> apply(LlamaContext& context, const Candidate& candidate) {
@@ -57,11 +59,13 @@ Result<void> run_passes(LlamaContext& context, std::span<const Document> documen
                         std::span<const Candidate> candidates, const Pass& pass, RunFolder& run,
                         const Control& control) {
   std::int64_t total = 0;
-  for (const Document& document : documents) total += pass.tokens(document) * std::ssize(candidates);
+  for (const Document& document : documents) {
+    for (const Candidate& candidate : candidates) total += pass.tokens(document, candidate);
+  }
   Meter meter(control, documents.size() * candidates.size(), total);
   for (const Document& document : documents) {
-    const std::int64_t tokens = pass.tokens(document);
     for (const Candidate& candidate : candidates) {
+      const std::int64_t tokens = pass.tokens(document, candidate);
       Record record;
       record.key = record_key(run.info(), candidate, document, pass);
       if (tokens == 0 || run.find(record.key) != nullptr) {
@@ -71,12 +75,13 @@ Result<void> run_passes(LlamaContext& context, std::span<const Document> documen
       record.task = pass.task;
       record.method = candidate.method;
       record.factor = candidate.factor;
+      record.rung = candidate.rung;
       record.document = document.name;
       record.document_hash = document.hash;
       meter.start(fmt::format("{} x{:g}, {}", candidate.method, candidate.factor, document.name));
       if (const auto ok = apply(context, candidate); !ok) return ok.error();
       const auto start = std::chrono::steady_clock::now();
-      Result<Reading> reading = pass.run(document, meter);
+      Result<Reading> reading = pass.run(document, candidate, meter);
       if (!reading) return reading.error();
       record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       Rotation rotation = reaching_rotation(context);

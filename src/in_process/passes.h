@@ -14,7 +14,7 @@
 
 namespace mrrope::eval {
 
-// What a plan is, whatever it is called and wherever it came from; for keys of records.
+// What a plan is, whatever it is called and wherever it came from, and of which ladder it is a rung; for keys of records.
 std::string identity_of(const Candidate& candidate);
 // Makes the context rotate by it. Empties the cache.
 Result<void> apply(LlamaContext& context, const Candidate& candidate);
@@ -33,9 +33,9 @@ struct Pass {
   // With the model, the plan, the text and the settings of the run, what decides the value of a record.
   std::vector<std::pair<std::string_view, std::string>> settings;
   // What a pass over this document computes; 0: nothing to do.
-  std::function<std::int64_t(const Document&)> tokens;
+  std::function<std::int64_t(const Document&, const Candidate&)> tokens;
   // The candidate is in the context, whose cache is empty. What was computed is read back afterwards.
-  std::function<Result<Reading>(const Document&, Meter&)> run;
+  std::function<Result<Reading>(const Document&, const Candidate&, Meter&)> run;
 };
 
 // Every candidate over every document, one document after the other; what the run has is not repeated, what is finished

@@ -14,8 +14,17 @@ namespace {
 constexpr std::size_t kSlice = 512;
 constexpr std::size_t kKlSlice = 64;
 
+// What is asked of a candidate: a rung reads the lengths that are its own.
+PplOptions asked_of(const Candidate& candidate, PplOptions options) {
+  std::erase_if(options.lengths, [&](std::int64_t length) { return !candidate.takes(length); });
+  // How short texts change is said by the rung that takes them
+  if (!candidate.takes(options.kl_tokens)) options.kl_tokens = 0;
+  return options;
+}
+
 // The longest length a document reaches; 0 if it reaches none at which there is something to predict.
 std::int64_t reach(const Document& document, const PplOptions& options) {
+  if (options.lengths.empty()) return 0;
   const auto size = std::ssize(document.tokens);
   if (options.chunks) return size / options.lengths.front() * options.lengths.front();
   std::int64_t longest = 0;
@@ -149,19 +158,21 @@ Result<void> measure_ppl(const LlamaModel& model, LlamaContext& context, std::sp
     if (!made) return made.error();
     unextended = *std::move(made);
   }
-  const Pass pass_over{.task = "ppl",
-                       .settings = {{"protocol", options.chunks ? "chunks" : "prefix"},
-                                    {"lengths", fmt::format("{}", fmt::join(options.lengths, ","))},
-                                    {"kl", std::to_string(options.kl_tokens)}},
-                       .tokens = [&](const Document& document) { return reach(document, options); },
-                       .run =
-                           [&](const Document& document, Meter& meter) {
-                             const auto length = static_cast<std::size_t>(reach(document, options));
-                             const std::span<const Token> tokens = std::span(document.tokens).first(length);
-                             if (options.chunks) return chunk_pass(model, context, tokens, options, meter);
-                             if (unextended) unextended->restart();
-                             return pass(context, tokens, options, unextended ? &*unextended : nullptr, meter);
-                           }};
+  const Pass pass_over{
+      .task = "ppl",
+      .settings = {{"protocol", options.chunks ? "chunks" : "prefix"},
+                   {"lengths", fmt::format("{}", fmt::join(options.lengths, ","))},
+                   {"kl", std::to_string(options.kl_tokens)}},
+      .tokens = [&](const Document& document, const Candidate& c) { return reach(document, asked_of(c, options)); },
+      .run =
+          [&](const Document& document, const Candidate& candidate, Meter& meter) {
+            const PplOptions asked = asked_of(candidate, options);
+            const auto length = static_cast<std::size_t>(reach(document, asked));
+            const std::span<const Token> tokens = std::span(document.tokens).first(length);
+            if (asked.chunks) return chunk_pass(model, context, tokens, asked, meter);
+            if (unextended) unextended->restart();
+            return pass(context, tokens, asked, asked.kl_tokens > 0 ? &*unextended : nullptr, meter);
+          }};
   return run_passes(context, documents, candidates, pass_over, run, control);
 }
 

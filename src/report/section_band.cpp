@@ -85,7 +85,7 @@ std::vector<Setting> settings_of(const Runs& runs) {
       return r.method == row.method && r.factor == row.factor;
     });
     const auto found = edges(trained, *record);
-    if (!found) continue;
+    if (!found || !record->rung.empty()) continue;  // a ladder has the edges of each of its rungs
     settings.push_back({law_of(row.method), {row.method, row.factor}, found->first, found->second, row});
   }
   return settings;

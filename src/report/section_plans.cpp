@@ -64,6 +64,7 @@ Tables tables_of(const Runs& runs) {
   for (const std::vector<eval::Record>* records : {&runs.passes, &runs.gaps}) {
     for (const eval::Record& r : *records) {
       const eval::Reading& read = *r.reading();
+      if (!r.rung.empty()) continue;  // a ladder is no table; those of its rungs are plans
       if (r.method == "none" && out.trained.empty()) out.trained = read.inv_freq;
       add({{r.method, r.factor},
            read.inv_freq,

@@ -65,18 +65,19 @@ Figure plan_table(const Runs& runs) {
   figure.table.header = {"plan", "rotation"};
   figure.table.left = 2;
   std::map<std::string, std::string> seen;
-  const auto add = [&](const eval::PlanName& plan, const std::string& hash) {
-    if (!hash.empty() && seen.emplace(plan.text(), hash).second) figure.table.rows.push_back({plan.text(), hash});
+  const auto add = [&](const std::string& plan, const std::string& hash) {
+    if (!hash.empty() && seen.emplace(plan, hash).second) figure.table.rows.push_back({plan, hash});
   };
   for (const std::vector<eval::Record>* records : {&runs.passes, &runs.gaps}) {
     for (const eval::Record& r : *records) {
       const eval::Reading& read = *r.reading();
-      if (!read.inv_freq.empty()) add({r.method, r.factor}, eval::rotation_hash(read.inv_freq, read.attention_scale));
+      const std::string plan = eval::PlanName{r.method, r.factor}.text() + (r.rung.empty() ? "" : ", rung " + r.rung);
+      if (!read.inv_freq.empty()) add(plan, eval::rotation_hash(read.inv_freq, read.attention_scale));
     }
   }
-  for (std::size_t i = 0; i < runs.scored_plans.size(); ++i) add(runs.scored_plans[i], runs.rotations[i]);
+  for (std::size_t i = 0; i < runs.scored_plans.size(); ++i) add(runs.scored_plans[i].text(), runs.rotations[i]);
   for (const Plan& plan : runs.plans) {
-    add({spell(plan.method), plan.factor},
+    add(eval::PlanName{spell(plan.method), plan.factor}.text(),
         eval::rotation_hash(plan.groups.front().inv_freq, plan.groups.front().attention_scale));
   }
   return figure;

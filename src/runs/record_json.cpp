@@ -139,6 +139,7 @@ std::string to_json(const Record& record) {
             {"factor", record.factor},
             {"document", record.document},
             {"document_hash", record.document_hash}};
+  if (!record.rung.empty()) json["rung"] = record.rung;
   if (const Answer* answer = record.answer()) {
     json["answer"] = to_json(*answer);
   } else {
@@ -162,6 +163,7 @@ Result<Record> record_from_json(std::string_view text) {
     r.factor = in.number("factor");
     r.document = in.text("document");
     r.document_hash = in.text("document_hash");
+    if (in.has("rung")) r.rung = in.text("rung");
     if (in.has("answer")) {
       r.result = read_answer(in.object("answer"));
     } else {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// The rows of a measurement: methods times factors, and the rungs of a ladder.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "cli/eval/eval.h"
+#include "cli/input.h"
+#include "mrrope/ladder.h"
+#include "mrrope/units.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+Result<std::vector<eval::Candidate>> methods_of(const EvalOptions& options, const RopeSpec& spec) {
+  std::string factors = options.factors;
+  if (factors.empty()) {
+    if (options.methods != "none") {
+      return Error{ErrorCode::invalid_argument, "expected how many times the trained length, such as 4", "--factor"};
+    }
+    factors = "1";
+  }
+  const Result<std::vector<Method>> methods = parse_methods(
+      options.methods.empty() ? "none,linear,ntk,yarn,yarn-rotations,mrrope-uni,mrrope-pro" : options.methods);
+  if (!methods) return methods.error();
+  std::vector<eval::Candidate> candidates;
+  for (const std::string_view part : base::split(factors, ',')) {
+    const Result<double> factor = parse_number(part);
+    if (!factor || !(*factor >= 1 && *factor <= kMaxFactor)) {
+      return Error{ErrorCode::invalid_argument, fmt::format("expected a number of at least 1, found \"{}\"", part),
+                   "--factor"};
+    }
+    for (const Method& method : *methods) {
+      const bool plain = std::holds_alternative<None>(method.law) && spell(method) == "none";
+      const auto same = [&](const eval::Candidate& c) { return !c.plan && plain; };
+      if (std::any_of(candidates.begin(), candidates.end(), same)) continue;
+      if (plain) {
+        candidates.push_back({"none", 1, std::nullopt});
+        continue;
+      }
+      const auto target = static_cast<std::int64_t>(std::llround(*factor * static_cast<double>(spec.context_trained)));
+      Result<Plan> plan = make_plan(spec, target, method);
+      if (!plan) return Error{plan.error().code, to_string(plan.error()), "--methods"};
+      candidates.push_back({spell(method), plan->factor, *std::move(plan)});
+    }
+  }
+  return candidates;
+}
+
+Result<std::vector<eval::Candidate>> rungs_of(const std::string& path, const RopeSpec& spec, std::int64_t longest) {
+  const Result<std::string> text = read_text(path);
+  if (!text) return text.error();
+  const Result<Ladder> ladder = ladder_from_json(*text);
+  if (!ladder) return Error{ladder.error().code, to_string(ladder.error()), path};
+  for (const Rung& rung : ladder->rungs) {
+    if (const auto ok = check_fit(rung.plan, spec); !ok) return Error{ok.error().code, ok.error().message, path};
+  }
+  if (const std::int64_t last = ladder->rungs.back().length; last < longest) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("the last rung of {} takes {} tokens, and nothing takes {}", path, format_context(last),
+                             format_context(longest)),
+                 "--lengths"};
+  }
+  return eval::candidates_of(*ladder);
+}
+
+}  // namespace
+
+Result<std::vector<eval::Candidate>> candidates_of(const EvalOptions& options, std::int64_t longest) {
+  const Result<ModelFile> file = open_model(options.model, options.trained);
+  if (!file) return file.error();
+  const Result<RopeSpec> spec = rope_spec(*file);
+  if (!spec) return Error{spec.error().code, to_string(spec.error()), options.model};
+  const bool alone = !options.ladder.empty() && options.methods.empty() && options.factors.empty();
+  Result<std::vector<eval::Candidate>> candidates = alone ? std::vector<eval::Candidate>() : methods_of(options, *spec);
+  if (!candidates || options.ladder.empty()) return candidates;
+  Result<std::vector<eval::Candidate>> rungs = rungs_of(options.ladder, *spec, longest);
+  if (!rungs) return rungs.error();
+  for (eval::Candidate& rung : *rungs) candidates->push_back(std::move(rung));
+  return candidates;
+}
+
+}  // namespace mrrope::cli
