@@ -156,6 +156,7 @@ Result<ServerReply> Asker::ask(const Prompt& prompt, ServerQuestion question) {
   question.prompt = prompt.text;
   question.tokens = prompt.tokens;
   if (!gives_top) question.top = 0;
+  question.top_of_chat = top_of_chat_;
   for (int attempt = 0;; ++attempt) {
     if (!ledger.allows(prompt.length)) return Error{ErrorCode::too_long, "the budget of the probe is spent", ""};
     ledger.ask();
@@ -180,9 +181,15 @@ Result<void> Asker::settle(const ServerInfo& info) {
     if (!count && count.error().code != ErrorCode::unsupported) return count.error();
     if (!counted) per_word_ = 1;
   }
-  for (const auto& [ids, top] : {std::pair{true, kTop}, {false, kTop}, {false, 0}}) {
-    if (ids && !could_ids) continue;
+  struct Way {
+    bool ids;
+    int top;
+    bool top_of_chat;
+  };
+  for (const auto& [ids, top, of_chat] : {Way{true, kTop, false}, {false, kTop, false}, {false, kTop, true}, {}}) {
+    if ((ids && !could_ids) || (of_chat && options_.chat)) continue;
     ids_ = ids;
+    top_of_chat_ = of_chat;
     gives_top = top > 0;
     const Result<Prompt> prompt = make(Words::draw(kShort, prompts_.seed));
     if (!prompt) return prompt.error();

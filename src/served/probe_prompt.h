@@ -88,6 +88,7 @@ class Asker {
   ProbePrompts prompts_;
   const std::atomic<bool>* cancel_;
   bool ids_ = false;
+  bool top_of_chat_ = false;  // log probabilities are asked for as a chat does
   int salts_ = 0;
   double per_word_ = 0;  // tokens, where they are estimated
 };

@@ -98,7 +98,10 @@ class Collector {
       return ask(std::move(question));
     }
     if (!reply) return reply;
-    if (!reply->answered()) return unsupported(reply->said, options_);
+    if (!reply->answered()) {
+      const bool first = top_of_chat_ && out_.requests == 2;
+      return unsupported((first ? "the server gives no log probabilities: " : "") + reply->said, options_);
+    }
     out_.prompt_tokens += reply->prompt_tokens.value_or(0);
     return reply;
   }

@@ -24,6 +24,7 @@ struct Manner {
   bool says_all = false;      // its usage is what was sent, not what is read
   bool logprobs = true;
   bool ids = true;
+  bool as_in_a_chat = false;  // takes "logprobs": true alone, as mlx-lm 0.32.2
 };
 
 std::vector<std::string> words_of(const nlohmann::json& prompt) {
@@ -44,6 +45,9 @@ std::string answer(const Manner& manner, const Question& question) {
     return ok(nlohmann::json{{"tokens", std::vector<int>(words_of(body["content"]).size(), 1)}}.dump());
   }
   if (body["prompt"].is_array() && !manner.ids) return http(400, "prompt: expected a string");
+  if (manner.as_in_a_chat && body.contains("logprobs") && !body["logprobs"].is_boolean()) {
+    return http(400, R"({"error":"logprobs must be of type bool"})");
+  }
   std::vector<std::string> words = words_of(body["prompt"]);
   const auto sent = static_cast<std::int64_t>(words.size());
   if (sent + body["max_tokens"].get<int>() > manner.limit) return http(manner.status, R"({"message":"too long"})");
@@ -181,6 +185,12 @@ TEST(ProbeLength, WithoutLogProbabilitiesIsNeverACutThatWasNotSeen) {
 }
 
 TEST(ProbeLength, FallsBackToTextsWhereTokensAreRefused) { EXPECT_EQ(probed({.ids = false}).length->cut, Cut::none); }
+
+TEST(ProbeLength, AsksForLogProbabilitiesAsAChatDoesWhereThatIsTheOnlyWay) {
+  const Probed found = probed({.limit = 100000, .last = 300, .says_all = true, .ids = false, .as_in_a_chat = true});
+  EXPECT_EQ(found.length->cut, Cut::front);
+  EXPECT_EQ(found.codes, "P101 ");
+}
 
 TEST(ProbeLength, KeepsItsBudget) {
   StubServer server(

@@ -75,6 +75,16 @@ TEST(Statements, AreAskedForWithListsOfTokensWithinTheirBounds) {
   EXPECT_LE(statement_requests({}), 40);  // by default
 }
 
+TEST(Statements, OfAServerThatRefusesEverySpellingOfTheWishAreNone) {
+  // transformers serve 5.22.2
+  StubServer server(says(http(422, R"({"detail":"Unexpected fields in the request: {'top_logprobs'}"})")));
+  const auto said = collect_statements({.urls = {server.url()}}, {.model = "m"}, bytes(), {.longest = 256, .texts = 2});
+  ASSERT_FALSE(said);
+  EXPECT_EQ(said.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(said.error().message.find("the server gives no log probabilities: HTTP 422"), 0U) << said.error().message;
+  EXPECT_EQ(server.posts(), 2);
+}
+
 TEST(Statements, HoldWhatFollowedAndItsRows) {
   const Asked asked = asked_of_llama_server();
   ASSERT_TRUE(asked.said) << to_string(asked.said.error());
