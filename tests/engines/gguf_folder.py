@@ -61,6 +61,14 @@ def save_weights(path, tensors):
             out.write(np.ascontiguousarray(values).tobytes())
 
 
+def begins_with(names, fields):
+    """The token that the file puts before every text."""
+    bos = fields["tokenizer.ggml.bos_token_id"]
+    frame = [{"SpecialToken": {"id": names[bos], "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    return {"type": "TemplateProcessing", "single": frame, "pair": [*frame, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {names[bos]: {"id": names[bos], "ids": [bos], "tokens": [names[bos]]}}}  # fmt: skip
+
+
 def save_tokenizer(folder, fields):
     """Byte pairs as the file has them; a tokenizer of bytes is one without merges."""
     tokens, kinds = fields["tokenizer.ggml.tokens"], fields["tokenizer.ggml.token_type"]
@@ -79,7 +87,7 @@ def save_tokenizer(folder, fields):
         ],
         "normalizer": None,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [byte_level] if of_bytes else [digits, byte_level]},
-        "post_processor": None,
+        "post_processor": begins_with(names, fields) if fields.get("tokenizer.ggml.add_bos_token") else None,
         "decoder": byte_level,
         "model": {"type": "BPE", "vocab": {name: i for i, name in enumerate(names)},
                   "merges": [merge.split(" ") for merge in fields.get("tokenizer.ggml.merges", [])]},
