@@ -92,13 +92,14 @@ class Maker {
     std::vector<RungCandidate> candidates;
     for (const std::int64_t length : *all) {
       const std::optional<MeasuredPlan> measured = costs_->best(length);
-      if (!measured && length > spec_.context_trained) {
+      if (!measured && length == *target && length > spec_.context_trained) {
         return Error{ErrorCode::invalid_argument,
-                     fmt::format("no run measured a plan of factor {:g} at {} tokens, inside the trained length and at "
-                                 "its end; measure it, or leave --from out",
-                                 static_cast<double>(length) / static_cast<double>(spec_.context_trained), length),
+                     fmt::format("no run measured a plan of factor {:g} at {} tokens, and inside the trained length; "
+                                 "measure it, or leave --from out",
+                                 last->factor, length),
                      "--from"};
       }
+      if (!measured && length > spec_.context_trained) continue;  // nobody knows whether it would save anything
       candidates.push_back({.length = length, .cost = measured ? measured->cost : 0});
     }
     return cheapest_rungs(candidates, kUsualRungs);

@@ -99,7 +99,7 @@ Result<void> add_engines(const Facts& facts, Deployment& out) {
   const Result<std::vector<std::string>> others = all_overrides(deploy::sglang(), facts);
   if (others) {
     add_files(deploy::engine_files(deploy::sglang(), facts, out, *others), out);
-    out.notes.emplace_back("SGLang instead of vLLM: sglang/start.sh. Its flags were read in its source, not run.");
+    out.notes.emplace_back("SGLang instead of vLLM: sglang/start.sh. It was not run here.");
   } else {
     out.notes.push_back("No files for SGLang: " + to_string(others.error()));
   }

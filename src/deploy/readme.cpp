@@ -39,6 +39,23 @@ std::string memory(const Facts& facts, const Deployment& so_far) {
       mebibytes(weights), copies ? ", and once more for each copy" : "", mebibytes(caches));
 }
 
+// Each server asked what it runs; the table of a rung is told with the weights of a GGUF only.
+std::string checks(const Facts& facts, const Deployment& so_far) {
+  const bool gguf = facts.model.gguf() != nullptr;
+  std::string text = "\n## Does a server run its rung?\n\n```sh\n";
+  for (std::size_t i = 0; i < so_far.rungs.size(); ++i) {
+    const Rung& rung = facts.ladder.rungs[i];
+    text += fmt::format("mrrope probe http://127.0.0.1:{} --model {} --length {}", so_far.rungs[i].port,
+                        gguf ? so_far.rungs[i].model : so_far.name, rung.length);
+    if (gguf) {
+      text += fmt::format(" -m {} --expect plans/{}.json",
+                          gguf_path(rung, Serving::as_it_is, facts.model.gguf()->shards.size()), rung.name);
+    }
+    text += "\n";
+  }
+  return text + "```\n";
+}
+
 }  // namespace
 
 DeployedFile readme(const Facts& facts, const Deployment& so_far) {
@@ -54,7 +71,7 @@ DeployedFile readme(const Facts& facts, const Deployment& so_far) {
   text += rung_table(facts, so_far) + "\n" + memory(facts, so_far);
   text += "\n## Commands, from this folder\n\n```sh\n";
   for (const std::string& command : so_far.commands) text += command + "\n";
-  text += "```\n";
+  text += "```\n" + checks(facts, so_far);
   if (!one) {
     text += fmt::format(
         "\nThe header `x-litellm-model-id` of an answer names the rung. A prompt beyond the last rung is refused "

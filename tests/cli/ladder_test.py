@@ -8,10 +8,13 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 import unittest
 
-import tiny_gguf
-from in_folder import PROGRAM, InFolder
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "browser"))
+import synthetic  # noqa: E402
+import tiny_gguf  # noqa: E402
+from in_folder import PROGRAM, InFolder  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = ROOT / "tests" / "models" / "tiny-512.gguf"
@@ -59,6 +62,14 @@ class Ladder(InFolder):
         ladder = json.loads(self.run_program("ladder", MODEL, "--plans", f"{plans[0]},{plans[1]}", "--json"))
         self.assertEqual([(r["length"], r["plan"]["method"]["name"]) for r in ladder["rungs"]],
                          [(512, "none"), (1024, "yarn"), (2048, "yarn")])
+
+    def test_runs_choose_methods_and_rungs_by_what_they_measured(self):
+        run = synthetic.write_run(self.root / "run", "ppl", list(synthetic.ppl_records(plans=(("none", 1.0), ("yarn", 4.0), ("linear", 4.0)))))
+        ladder = json.loads(self.run_program("ladder", MODEL, "-c", "2k", "--from", run, "--json"))
+        # The synthetic linear costs 2 %, yarn 3 %; nobody measured a table for 1024 tokens
+        self.assertEqual([(r["length"], r["plan"]["method"]["name"]) for r in ladder["rungs"]], [(512, "none"), (2048, "linear")])
+        self.assertRegex(ladder["rungs"][1]["why"], r"^Measured: linear reads 2048 tokens best of 2 .* at 512 tokens it costs \+[12]\.\d\d %")
+        self.assertIn("no run measured a plan of factor 2", self.refused(MODEL, "-c", "1k", "--from", run))
 
     def test_wrong_input_teaches(self):
         other = self.root / "other.json"
