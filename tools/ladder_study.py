@@ -54,7 +54,7 @@ class Study:
         self.rungs, self.gateways = [], {}
 
     def keep(self, process):
-        self.open.callback(process.kill)
+        self.open.callback(process.end)
         return process
 
     def serve(self):
@@ -293,7 +293,7 @@ def memory(study):
         rungs = []
         for factor in (1, 2, 4):
             rung = g.Rung(trained * factor, study.folder / "memory", study.args.mrrope, model, trained)
-            servers.callback(rung.kill)
+            servers.callback(rung.end)
             rungs.append(rung.wait())
             g.ask(rung.url, g.TEXT, g.body_of(g.TEXT, "Once upon a time", max_tokens=4))
             found = [proportional(one.process.pid, model.name) for one in rungs]
@@ -311,11 +311,13 @@ def memory(study):
 class VllmRung(g.Process):
     """`vllm serve` on a processor (tools/engine_env vllm_server), with the small model as a folder."""
 
+    served = "tiny"
+
     def __init__(self, length, folder, checkpoint):
         self.length, self.name = length, f"vllm-{length}"
         command = [environment("vllm_server").with_name("vllm"), "serve", checkpoint, "--served-model-name", "tiny", "--max-model-len", length,
                    "--dtype", "float32", "--enforce-eager", "--host", "127.0.0.1", "--port", "{port}"]  # fmt: skip
-        super().__init__(command, folder / f"{self.name}.log", "/health", 500, VLLM_CPU_KVCACHE_SPACE="1", VLLM_CPU_OMP_THREADS_BIND="nobind",
+        super().__init__(command, folder / f"{self.name}.log", "/health", VLLM_CPU_KVCACHE_SPACE="1", VLLM_CPU_OMP_THREADS_BIND="nobind",
                          OMP_NUM_THREADS="1", VLLM_NO_USAGE_STATS="1", HF_HUB_OFFLINE="1", TORCH_COMPILE_DISABLE="1")  # fmt: skip
 
 
@@ -346,7 +348,7 @@ def vllm(study):
                         else:
                             row["verdict"] = "error" if row["status"] != 200 else "right" if row["rung"] == row["right"] else "wrong rung"
                         count_of[hook, study.write("vllm", row)["verdict"]] += 1
-        proxy.kill()
+        proxy.end()
     names = ["right", "refused", "wrong rung", "error", "not refused"]
     table(["gateway", *names], [["hook" if hook else "fallbacks alone", *(count_of[hook, name] for name in names)] for hook in (True, False)])
 

@@ -5,14 +5,17 @@ The small model has one token per byte, so that a text has the length that a tes
 the server says it read. Only the standard library: the proxy runs in its own environment (tools/engine_env litellm).
 """
 import contextlib
+import functools
 import json
 import os
 import pathlib
+import re
 import secrets
 import shutil
 import socket
 import subprocess
 import time
+import types
 import urllib.error
 import urllib.request
 
@@ -32,13 +35,13 @@ def free_port():
 class Process:
     """A server: started, waited for, killed. Its log is a file."""
 
-    def __init__(self, command, log, path, seconds=120, **environment):
+    def __init__(self, command, log, path, **environment):
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = pathlib.Path(log)
         self.command = [str(word).replace("{port}", str(self.port)) for word in command]
         self.environment = {**os.environ, "OMP_WAIT_POLICY": "passive", **environment}
-        self.path, self.seconds = path, seconds
+        self.path = path
         self.start()
 
     def start(self):
@@ -46,43 +49,89 @@ class Process:
         with self.log.open("ab") as out:
             self.process = subprocess.Popen(self.command, stdout=out, stderr=out, env=self.environment)
 
-    def wait(self):
-        for _ in range(self.seconds * 10):
+    def wait(self, seconds=600):
+        """Until it answers. On a busy machine that is minutes for what is written in Python."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
             with contextlib.suppress(OSError), urllib.request.urlopen(self.url + self.path, timeout=5) as answer:
                 if answer.status == 200:
                     return self
             if self.process.poll() is not None:
                 break
             time.sleep(0.1)
-        self.kill()
+        self.end()
         raise RuntimeError(f"{self.command[0]} does not come up:\n{self.log.read_text()[-3000:]}")
 
     def kill(self):
+        """-9, as a machine would."""
         self.process.kill()
         self.process.wait()
+
+    def end(self):
+        """With what it started."""
+        self.process.terminate()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.kill()
 
 
 class Rung(Process):
     """llama-server with the small model: as it is, or by the sidecar that `mrrope extend` writes."""
 
+    served = "tiny"
+
     def __init__(self, length, folder, mrrope, model=MODEL, trained=512):
-        self.length = length
-        self.name = f"{length // 1024}k" if length % 1024 == 0 else str(length)
-        server = pathlib.Path(llama_bin()) / "llama-server"
-        flags = ["-np", 1, "-t", 1, "--alias", "tiny", "--port", "{port}"]
+        self.length, self.name = length, name_of(length)
+        flags = ["-np", 1, "-t", 1, "--alias", self.served, "--port", "{port}"]
         if length <= trained:
-            command = [server, "-m", model, "-c", length, *flags]
+            command = [llama_server(), "-m", model, "-c", length, *flags]
         else:
-            sidecar = pathlib.Path(folder) / f"sidecar-{self.name}"
-            if not sidecar.exists():
-                subprocess.run([mrrope, "extend", model, "-c", str(length), "--sidecar", "-o", sidecar], check=True, capture_output=True)
-            command = [sidecar / "serve.sh", *flags]
-        super().__init__(command, pathlib.Path(folder) / f"rung-{self.name}.log", "/health", PATH=f"{server.parent}:{os.environ['PATH']}")
+            command = [sidecar(length, folder, mrrope, model) / "serve.sh", *flags]
+        path = f"{llama_server().parent}:{os.environ['PATH']}"
+        super().__init__(command, pathlib.Path(folder) / f"rung-{self.name}.log", "/health", PATH=path)
 
 
-def llama_bin():
+class Router(Process):
+    """One llama-server that runs a process for each rung of presets.ini, as `mrrope ladder` writes it."""
+
+    def __init__(self, lengths, folder, mrrope):
+        text = "version = 1\n[*]\nnp = 1\nt = 1\nload-on-startup = true\n"
+        for length in lengths:
+            text += f"[tiny-{name_of(length)}]\nc = {length}\n"
+            if length == lengths[0]:
+                text += f"m = {MODEL}\n"
+            else:
+                script = sidecar(length, folder, mrrope) / "serve.sh"
+                keys = re.search("--override-kv '([^']*)'", script.read_text())[1]
+                text += f"m = {next(script.parent.glob('*-00001-of-*'))}\noverride-kv = {keys}\n"
+        presets = pathlib.Path(folder) / "presets.ini"
+        presets.write_text(text)
+        command = [llama_server(), "--models-preset", presets, "--models-max", len(lengths), "--port", "{port}"]
+        super().__init__(command, pathlib.Path(folder) / "router.log", "/health")
+        self.rungs = [types.SimpleNamespace(url=self.url, length=n, name=name_of(n), served=f"tiny-{name_of(n)}") for n in lengths]
+
+    def child(self, name):
+        """The id of its process for the rung `name`."""
+        words = subprocess.run(["ps", "--ppid", str(self.process.pid), "-o", "pid=,args="], check=True, capture_output=True, text=True).stdout
+        return int(next(line for line in words.splitlines() if f"--alias {name} " in line).split()[0])
+
+
+def name_of(length):
+    return f"{length // 1024}k" if length % 1024 == 0 else str(length)
+
+
+@functools.cache
+def llama_server():
     printed = subprocess.run([ROOT / "tools" / "llama_cpp", "--prefix"], check=True, capture_output=True, text=True).stdout
-    return f"{printed.strip()}/bin"
+    return pathlib.Path(printed.strip()) / "bin" / "llama-server"
+
+
+def sidecar(length, folder, mrrope, model=MODEL):
+    out = pathlib.Path(folder) / f"sidecar-{name_of(length)}"
+    if not out.exists():
+        subprocess.run([mrrope, "extend", model, "-c", str(length), "--sidecar", "-o", out], check=True, capture_output=True)
+    return out
 
 
 def configuration(rungs, reserve, engine="llama.cpp", hook=True):
@@ -91,7 +140,7 @@ def configuration(rungs, reserve, engine="llama.cpp", hook=True):
     up = [{name: names[i + 1:]} for i, name in enumerate(names[:-1])]
     deployments = [
         {"model_name": name,
-         "litellm_params": {"model": "openai/tiny", "api_base": f"{rung.url}/v1", "api_key": "none"},
+         "litellm_params": {"model": f"openai/{rung.served}", "api_base": f"{rung.url}/v1", "api_key": "none"},
          "model_info": {"id": rung.name, "ladder": "tiny", "length": rung.length, "reserve": reserve, "engine": engine}}
         for name, rung in zip(names, rungs)
     ]

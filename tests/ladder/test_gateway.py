@@ -7,8 +7,10 @@ A minute, a third of it until proxy and rungs are up. tools/ladder_study.py asks
 rung is computed from the tokens that the server says it read.
 """
 import concurrent.futures
+import contextlib
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -31,12 +33,18 @@ if not LITELLM.exists():  # the rest of this folder needs it; whoever imports th
 
 
 class Ladder:
-    """Rungs and a gateway."""
+    """Rungs and a gateway, and a second one before a router, whose rungs are processes of one server."""
 
-    def __init__(self, folder):
-        self.rungs = [g.Rung(length, folder, MRROPE) for length in LENGTHS]
-        self.hooked = g.gateway(folder / "hooked", g.configuration(self.rungs, RESERVE), LITELLM)
-        for process in (*self.rungs, self.hooked):
+    def __init__(self, folder, kept):
+        def keep(process):
+            kept.callback(process.end)
+            return process
+
+        self.rungs = [keep(g.Rung(length, folder, MRROPE)) for length in LENGTHS]
+        self.router = keep(g.Router(LENGTHS, folder, MRROPE))
+        self.hooked = keep(g.gateway(folder / "hooked", g.configuration(self.rungs, RESERVE), LITELLM))
+        self.routed = keep(g.gateway(folder / "routed", g.configuration(self.router.rungs, RESERVE), LITELLM))
+        for process in (*self.rungs, self.router, self.hooked, self.routed):
             process.wait()
         # What a template adds, by the server's own count
         self.around = {path: g.ask(self.rungs[0].url, path, g.body_of(path, "a", max_tokens=1)).prompt - 1 for path in (g.CHAT, g.TEXT)}
@@ -50,16 +58,11 @@ class Ladder:
     def right(self, answer, tokens):
         return g.rung_of(self.rungs, answer.prompt, tokens)
 
-    def close(self):
-        for process in (*self.rungs, self.hooked):
-            process.kill()
-
 
 @pytest.fixture(scope="module", name="ladder")
 def ladder_(tmp_path_factory):
-    ladder = Ladder(tmp_path_factory.mktemp("ladder"))
-    yield ladder
-    ladder.close()
+    with contextlib.ExitStack() as kept:
+        yield Ladder(tmp_path_factory.mktemp("ladder"), kept)
 
 
 @pytest.mark.parametrize(("path", "stream"), KINDS)
@@ -163,3 +166,17 @@ def test_the_next_rung_up_takes_over_for_one_that_is_killed_and_hands_back(ladde
     rung.start()
     rung.wait()
     assert ladder.ask(g.TEXT, prompt, max_tokens=32).rung == rung.name
+
+
+def test_rungs_of_one_router_are_chosen_and_restarted_by_it(ladder):
+    """It starts a process anew that was killed: nobody has to take over."""
+    def send(path, prompt, stream):
+        text = TEXT[:prompt - ladder.around[path]]
+        return g.ask(ladder.routed.url, path, g.body_of(path, text, max_tokens=8), stream)
+
+    for path, stream in KINDS:
+        for prompt in (504, 505, 1016, 1017):
+            answer = send(path, prompt, stream)
+            assert (answer.status, answer.rung) == (200, ladder.right(answer, 8)), answer.error
+    os.kill(ladder.router.child("tiny-1k"), signal.SIGKILL)
+    assert [send(path, 600, stream).rung for path, stream in KINDS] == ["1k"] * 4
