@@ -328,9 +328,9 @@ def vllm(study):
     if not extended.exists():
         subprocess.run([environment("gguf"), ROOT / "tests" / "engines" / "gguf_folder.py", g.MODEL, plain_folder], check=True)
         subprocess.run([study.args.mrrope, "extend", plain_folder, "-c", "2k", "--target", "vllm", "-o", extended], check=True)
-    rungs = []
-    for length, checkpoint in ((512, plain_folder), (2048, extended)):
-        rungs.append(study.keep(VllmRung(length, study.folder, checkpoint)).wait())
+    rungs = [study.keep(VllmRung(length, study.folder, checkpoint)) for length, checkpoint in ((512, plain_folder), (2048, extended))]
+    for rung in rungs:
+        rung.wait()
     around = {path: g.ask(rungs[0].url, path, g.body_of(path, "a", max_tokens=1)).prompt - 1 for path in (g.CHAT, g.TEXT)}
     count_of = collections.Counter()
     for hook in (True, False):

@@ -12,6 +12,7 @@ import pathlib
 import re
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -47,7 +48,7 @@ class Process:
     def start(self):
         """Also again, on the same port, after a kill."""
         with self.log.open("ab") as out:
-            self.process = subprocess.Popen(self.command, stdout=out, stderr=out, env=self.environment)
+            self.process = subprocess.Popen(self.command, stdout=out, stderr=out, env=self.environment, start_new_session=True)
 
     def wait(self, seconds=600):
         """Until it answers. On a busy machine that is minutes for what is written in Python."""
@@ -69,11 +70,12 @@ class Process:
 
     def end(self):
         """With what it started."""
-        self.process.terminate()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGTERM)
         try:
             self.process.wait(30)
         except subprocess.TimeoutExpired:
-            self.kill()
+            os.killpg(self.process.pid, signal.SIGKILL)
 
 
 class Rung(Process):
