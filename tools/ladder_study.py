@@ -5,8 +5,9 @@
     tools/ladder_study.py build/release/mrrope -o build/ladder_study                   all of it
     tools/ladder_study.py build/release/mrrope -o build/ladder_study --only latency    one part
 
-Rungs of 512, 1k, 2k and 8k tokens of the small model on llama-servers of one thread; for vLLM two. One line per request in FOLDER/PART.jsonl; routing,
-the long part, asks nothing again that is there, so that a study that was stopped goes on. Prints tables in Markdown.
+Rungs of 512, 1k, 2k and 8k tokens of the small model on llama-servers of one thread; for vLLM two. One line per request in
+FOLDER/PART.jsonl; routing, the long part, asks nothing again that is there, so that a study that was stopped goes on. Prints
+tables in Markdown.
 """
 import argparse
 import collections

@@ -3,7 +3,7 @@
 
     $(tools/engine_env litellm) -m pytest -q tests/ladder
 
-A minute, a third of it until proxy and rungs are up. tools/ladder_study.py asks a thousand times and measures. The right
+A minute on an idle machine, a third of it until proxies and rungs are up. tools/ladder_study.py asks a thousand times and measures. The right
 rung is computed from the tokens that the server says it read.
 """
 import concurrent.futures
