@@ -59,6 +59,16 @@ TEST_F(RunFolderTest, ARecordComesBackBitForBit) {
   EXPECT_EQ(to_json(sample("k")).find('\n'), std::string::npos);
 }
 
+TEST_F(RunFolderTest, ARecordOfALadderSaysItsRungAndOthersNothingOfIt) {
+  Record r = sample("k");
+  r.document = "plain";
+  EXPECT_EQ(to_json(r).find("rung"), std::string::npos);
+  r.rung = "16k";
+  const Result<Record> back = record_from_json(to_json(r));
+  ASSERT_TRUE(back) << to_string(back.error());
+  EXPECT_EQ(*back, r);
+}
+
 TEST_F(RunFolderTest, ARunCanBeContinued) {
   {
     Result<RunFolder> run = RunFolder::open(folder(), info_);
