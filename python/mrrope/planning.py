@@ -65,5 +65,5 @@ def ladder(
     <ladder 4k none, 16k mrrope-pro>
     """
     source = shown(model) if is_path(model) else ""  # type: ignore[arg-type]
-    lengths = context if isinstance(context, (int, str)) else list(context)
+    lengths: int | str | list[int | str] = context if isinstance(context, (int, str)) else list(context)
     return _core.make_ladder(spec(model), lengths, method_of(method), reserve, source)
