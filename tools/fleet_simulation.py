@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """How many GPUs a ladder needs per rung, against one pool that serves every prompt at the length of the longest.
 
-    tools/fleet_simulation.py [--gpus 1000] [--short 0.95] [--wait 0.5] [--seconds 60] [--seed 1]
+    tools/fleet_simulation.py [--gpus 1000] [--cache paged] [--short 0.95] [--wait 0.5] [--seconds 60] [--seed 1]
 
 Discrete events, seeded. A pool is one queue in front of equal GPUs. A GPU reads one prompt at a time, and meanwhile writes
 nothing; in between it writes a token of every answer that it holds. docs/scale.md has the formulas, the sources of the
@@ -201,6 +201,7 @@ def row(name, requests, gpus, gpu, places, formula):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", type=int, default=1000)
+    parser.add_argument("--cache", choices=("reserved", "paged"), help="only this one")
     parser.add_argument("--short", type=float, default=0.95, help="share of requests within 8192 tokens")
     parser.add_argument("--wait", type=float, default=0.5, help="seconds that 99 %% of the prompts wait at most before they are read")
     parser.add_argument("--seconds", type=float, default=60)
@@ -209,7 +210,7 @@ def main():
     gpu, longest = Gpu(), max(RUNGS.values())
     drawn = make_requests(int(args.gpus * args.seconds * 12), args.short, args.seed)
     rungs = [next(name for name, length in RUNGS.items() if p + a <= length) for _, p, a in drawn]
-    for cache in ("reserved", "paged"):
+    for cache in (args.cache,) if args.cache else ("reserved", "paged"):
         def kept(length):
             return (lambda p, a: length) if cache == "reserved" else (lambda p, a: p + a)
         seconds, slots = load(drawn, gpu, kept(longest))
@@ -218,7 +219,8 @@ def main():
         rate = too_many - int(args.gpus / seconds / 100)
         requests = at_rate(drawn, rate, args.seconds)
         print(f"\nCache {cache}: one pool of {args.gpus} GPUs serves {rate} requests a second.\n")
-        print("| pool | requests/s | answers per GPU | GPUs, formula | GPUs, simulated | wait, 99 % | first token, 50 % | 99 % | ms a token |")
+        print("| pool | requests/s | answers per GPU | GPUs, formula | GPUs, simulated | "
+              "wait, 99 % | first token, 50 % | 99 % | ms a token |")
         print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
         row("one, 32k", requests, args.gpus, gpu, kept(longest), gpus_by_formula(rate, seconds, slots, args.wait))
         total, paid = 0, [0, 0]
@@ -226,8 +228,8 @@ def main():
             own = [request for request, rung in zip(requests, rungs) if rung == name]
             seconds, slots = load(own, gpu, kept(length))
             needed = len(own) / args.seconds * seconds
-            gpus = fewest(lambda n, own=own, length=length: enough(own, n, gpu, kept(length), args.wait), int(.85 * needed), int(needed) + 1,
-                          max(1, needed / 100))
+            gpus = fewest(lambda n, own=own, length=length: enough(own, n, gpu, kept(length), args.wait),
+                          int(.85 * needed), int(needed) + 1, max(1, needed / 100))
             total += row(f"rung {name}", own, gpus, gpu, kept(length), gpus_by_formula(len(own) / args.seconds, seconds, slots, args.wait))
             paid = [sum_ + len(own) / len(requests) * percent for sum_, percent in zip(paid, PAID[length // RUNGS["8k"]])]
         print(f"\nThe ladder: {total} GPUs, {100 * (total / args.gpus - 1):+.0f} %. Perplexity that a prompt pays on the mean: "
