@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`mrrope probe` against servers of other engines than llama.cpp's: does it name the table and the length that they serve?
 
-    $(tools/engine_env gguf) -m pytest -rs tests/engines/test_probe.py
+    $(tools/engine_env gguf) -m pytest -rs tests/engines/test_probe.py                           three servers of vLLM and the others
+    MRROPE_PROBE_ALL=1 $(tools/engine_env gguf) -m pytest -rs tests/engines/test_probe.py        all of them
 
 The weights are those of tests/models/tiny-512.gguf and of SmolLM2, as Hugging Face folders (gguf_folder.py); what probe runs
 here is the GGUF file. A server of vLLM takes the better part of a minute to start, so this is no part of the default stages
@@ -9,6 +10,7 @@ here is the GGUF file. A server of vLLM takes the better part of a minute to sta
 """
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -119,14 +121,23 @@ class Model:
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory):
+    """By name, each made when it is first asked for."""
     base = tmp_path_factory.mktemp("folders")
-    files = {"tiny": TINY, "smollm2": harness.smollm2()}
-    return {name: Model(file, gguf_folder.save(file, base / name)) for name, file in files.items()}
+    files = {"tiny": lambda: TINY, "smollm2": harness.smollm2}
+
+    @functools.cache
+    def model(name):
+        file = files[name]()
+        return Model(file, gguf_folder.save(file, base / name))
+
+    return model
 
 
 # --------------------------------------------------------------------------------------- vLLM
 
 YARN_X4 = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512, "rope_theta": 10000.0}
+# The larger model is asked for its table alone, with prompts that a processor reads in time
+BRIEFLY = ["--only", "table", "--table-tokens", "512"]
 # name: (model, what is served from (model, folder to make), options, the table's method and factor, the length in tokens)
 CONFIGURATIONS = {
     "plain": ("tiny", lambda m, t: m.folder, [], "none", 1, 512),
@@ -140,9 +151,6 @@ CONFIGURATIONS = {
     ),
     "mrrope-pro x4": ("tiny", lambda m, t: m.extended(t, "mrrope-pro", 4), [], "mrrope-pro", 4, 2048),
     "mrrope-uni x4": ("tiny", lambda m, t: m.extended(t, "mrrope-uni", 4), [], "mrrope-uni", 4, 2048),
-    "dynamic, which vLLM ignores": (
-        "tiny", lambda m, t: m.with_rope(t, {"rope_type": "dynamic", "factor": 4.0}), [], "none", 1, 2048,
-    ),
     "shorter than the file says": (
         "tiny", lambda m, t: m.extended(t, "yarn", 4), ["--max-model-len", "1024"], "yarn", 4, 1024,
     ),
@@ -152,17 +160,34 @@ CONFIGURATIONS = {
         "smollm2", lambda m, t: m.extended(t, "mrrope-pro", 4), ["--max-model-len", "16384"], "mrrope-pro", 4, 16384,
     ),
 }  # fmt: skip
+FEW = ["mrrope-pro x4", "yarn x4 by overrides"]  # and the one that vLLM ignores
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_vllm_is_named_right(name, models, tmp_path):
+    if name not in FEW and os.environ.get("MRROPE_PROBE_ALL") != "1":
+        pytest.skip("a server of vLLM more, a minute or more each: MRROPE_PROBE_ALL=1")
     model, make, options, method, factor, length = CONFIGURATIONS[name]
-    model = models[model]
+    model = models(model)
     with vllm(make(model, tmp_path / "served"), tmp_path / "log", *options) as url:
-        report = probe(url, model.file)
-    assert report["length"]["advertised"] == length
+        report = probe(url, model.file, *([] if model.file == TINY else BRIEFLY))
+    assert report["server"]["claims"][0]["tokens"] == length
+    if model.file == TINY:
+        found = report["length"]
+        assert (found["advertised"], found["accepted"], found["refused"], found["cut"]) == (length, length, length + 1, "none")
     table = report["table"]
     assert (table["method"], table["factor"], table["certain"]) == (method, pytest.approx(factor), True)
+    assert table["whole_prompts"]
+
+
+def test_vllm_ignores_dynamic_and_its_length_is_an_empty_promise(models, tmp_path):
+    """It advertises what the factor allows, rotates by the trained table, and has no log probabilities beyond its length."""
+    model = models("tiny")
+    with vllm(model.with_rope(tmp_path / "served", {"rope_type": "dynamic", "factor": 4.0}), tmp_path / "log") as url:
+        report = probe(url, model.file)
+    assert (report["length"]["advertised"], report["length"]["accepted"]) == (2048, 512)
+    assert "P100" in [finding["code"] for finding in report["findings"]]
+    assert (report["table"]["method"], report["table"]["certain"]) == ("none", True)
 
 
 # ------------------------------------------------------------------------- servers that tell less
@@ -174,20 +199,25 @@ def named_right_or_left_open(table, method, factor):
 
 @pytest.mark.parametrize(("method", "factor"), [("none", 1), ("yarn", 4)])
 def test_mlx_lm_takes_texts_alone_and_is_not_named_wrong(method, factor, models, tmp_path):
-    model = models["tiny"]
+    model = models("tiny")
     folder = model.folder if factor == 1 else model.extended(tmp_path / "served", method, factor)
     program = python_of("mlx_lm").with_name("mlx_lm.server")
-    with serving([program, "--model", folder, "--port", "{port}"], tmp_path / "log") as url:
-        report = probe(url, model.file, "--model", folder)
+    (tmp_path / "hub").mkdir()  # it lists what is there, and fails where nothing is
+    with serving([program, "--model", folder, "--port", "{port}"], tmp_path / "log", HF_HUB_CACHE=str(tmp_path / "hub")) as url:
+        report = probe(url, model.file, "--model", folder, "--only", "table", "--table-tokens", 384)
     assert named_right_or_left_open(report["table"], method, factor)
+    assert not report["table"]["whole_prompts"]
 
 
 def test_transformers_serve_gives_no_log_probabilities_and_is_left_open(models, tmp_path):
-    model = models["tiny"]
+    model = models("tiny")
     python = python_of("transformers5")
-    if subprocess.run([python, "-c", "import fastapi, uvicorn, accelerate"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("transformers serve needs fastapi, uvicorn and accelerate, which the environment transformers5 is without")
+    if subprocess.run([python, "-c", "import fastapi, uvicorn, openai, accelerate"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("transformers serve needs fastapi, uvicorn, openai and accelerate, which transformers5 is without; PYTHONPATH may add them")
     command = [python.with_name("transformers"), "serve", model.folder, "--device", "cpu", "--dtype", "float32", "--port", "{port}"]
-    with serving(command, tmp_path / "log") as url:
-        report = probe(url, model.file, "--model", model.folder)
-    assert not report["table"]["certain"]
+    (tmp_path / "hub").mkdir()
+    with serving(command, tmp_path / "log", HF_HUB_CACHE=str(tmp_path / "hub")) as url:
+        report = probe(url, model.file, "--model", model.folder, "--max-tokens", 1024)
+    assert report["table"] is None
+    assert (report["length"]["advertised"], report["length"]["cut"]) == (None, "unknown")
+    assert {"P102", "P106", "P203"} <= {finding["code"] for finding in report["findings"]}
