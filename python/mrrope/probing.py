@@ -140,7 +140,7 @@ def probe(
                 progress(run, search.alive, str(plan.method))
             with patch(model, plan):
                 reader = Reader(model)
-                search.tell([reader.log_p(said[one]) for one in which])
+                search.tell(_log_p(reader, [said[one] for one in which]))
             run += 1
         return Probed(search.verdict(), server.software)
     finally:
@@ -149,3 +149,19 @@ def probe(
             left.undo()
         for module in training:
             module.training = True
+
+
+def _log_p(reader: Reader, said: Sequence[Statement]) -> list[list[list[float]]]:
+    """ln p of the rows of each statement. Stretches of one text are read in one pass: a call costs a small model more
+    than its tokens."""
+    found: list[list[list[float]]] = []
+    while len(found) < len(said):
+        stretches = [said[len(found)]]
+        for longer in said[len(found) + 1 :]:
+            before = stretches[-1]
+            if longer.tokens[: len(before.tokens)] != before.tokens or longer.rows[0].at < before.rows[-1].at:
+                break
+            stretches.append(longer)
+        rows = iter(reader.log_p(Statement(stretches[-1].tokens, [row for one in stretches for row in one.rows])))
+        found += [[next(rows) for _ in one.rows] for one in stretches]
+    return found

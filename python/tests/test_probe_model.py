@@ -202,6 +202,20 @@ def test_rows_are_as_likely_as_in_one_pass(tiny, monkeypatch, step):
             assert row == pytest.approx([float(wanted[at - 1][t]) for t in (5, 80, 7)], abs=2e-5)
 
 
+def test_stretches_of_a_text_are_read_in_one_pass_and_other_texts_by_themselves(tiny):
+    tokens = torch.randint(0, 256, (200,), generator=torch.Generator().manual_seed(1)).tolist()
+    ends = [(tokens[:40], [1, 30, 40]), (tokens[:90], [50, 90]), (tokens[:200], [120, 200]), (tokens[50:90], [40]), (tokens[:40], [40])]
+    said = [probing.Statement(some, [probing.Row(at, [5, 80], [-1, -2]) for at in places]) for some, places in ends]
+    passes = []
+    hook = tiny.register_forward_hook(lambda *_: passes.append(1))
+    found = probing._log_p(measuring.Reader(tiny), said)
+    hook.remove()
+    assert len(passes) <= 2 * 3  # a step up to the first row, and one from there on
+    for rows, one in zip(found, said, strict=True):
+        for row, wanted in zip(rows, measuring.Reader(tiny).log_p(one), strict=True):
+            assert row == pytest.approx(wanted, abs=2e-5)
+
+
 def test_a_model_is_left_as_it_was_however_it_ends(tiny):
     model = copy.deepcopy(tiny).train()
     model.model.layers[0].eval()
