@@ -115,8 +115,11 @@ class Router(Process):
 
     def child(self, name):
         """The id of its process for the rung `name`."""
-        words = subprocess.run(["ps", "--ppid", str(self.process.pid), "-o", "pid=,args="], check=True, capture_output=True, text=True).stdout
-        return int(next(line for line in words.splitlines() if f"--alias {name} " in line).split()[0])
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            for pid in (task / "children").read_text().split():
+                if name in pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
+                    return int(pid)
+        raise ProcessLookupError(name)
 
 
 def name_of(length):

@@ -3,8 +3,8 @@
 
     $(tools/engine_env litellm) -m pytest -q tests/ladder
 
-A minute on an idle machine, a third of it until proxies and rungs are up. tools/ladder_study.py asks a thousand times and measures. The right
-rung is computed from the tokens that the server says it read.
+A minute on an idle machine, a third of it until proxies and rungs are up. tools/ladder_study.py asks a thousand times and
+measures. The right rung is computed from the tokens that the server says it read.
 """
 import concurrent.futures
 import contextlib
@@ -52,7 +52,7 @@ class Ladder:
     def ask(self, path, prompt, stream=False, **more):
         """A prompt of so many tokens."""
         answer = g.ask(self.hooked.url, path, g.body_of(path, TEXT[:prompt - self.around[path]], **more), stream)
-        assert answer.status != 200 or answer.prompt == prompt
+        assert answer.status != 200 or answer.error or answer.prompt == prompt
         return answer
 
     def right(self, answer, tokens):
