@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """A ladder in a transformers model that is in memory: every text under the lowest rung that holds it.
 
-generate() knows how long an answer may become, so it chooses, and the rung stays until it returns. A forward pass by itself
-(perplexity, training) takes the rung of its own length. Both pass the module that holds the rotary embedding, which
-therefore has the hooks: whoever calls a part of the model passes it, too.
+generate() knows how long an answer may become, so it chooses, and the rung stays until it returns. A forward pass by
+itself (perplexity, training) takes the rung of its own length. Both pass the module that holds the rotary embedding,
+which therefore has the hooks: whoever calls a part of the model passes it, too.
 
-Keys in a cache are rotated, and belong to the rung that rotated them. A cache is marked with its plan when it is filled, and
-whoever comes back with it gets that rung, or an error if the text has outgrown it: the wrong rung would give wrong answers
-without a word.
+Keys in a cache are rotated, and belong to the rung that rotated them. A cache is marked with its plan when it is
+filled, and whoever comes back with it gets that rung, or an error if the text has outgrown it: the wrong rung would
+give wrong answers without a word.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class LadderPatch(Patch):
     plan     its plan
     modules  the names of the modules that hold the tables
 
-    generate() counts the prompt (its longest row, without what the attention mask hides) and max_new_tokens or max_length;
-    if nothing limits the answer, it gets the reserve of the ladder, or what is left of the last rung. TooLong: a text beyond the last rung; a cache whose keys
-    belong to a rung that the text has outgrown, or to none of this ladder. One text or batch at a time: a second thread is
-    refused while the first one runs.
+    generate() counts the prompt (its longest row, without what the attention mask hides) and max_new_tokens or
+    max_length; if nothing limits the answer, it gets the reserve of the ladder, or what is left of the last rung.
+    TooLong: a text beyond the last rung; a cache whose keys belong to a rung that the text has outgrown, or to none of
+    this ladder. One text or batch at a time: a second thread is refused while the first one runs.
     """
 
     ladder: _core.Ladder
@@ -128,8 +128,8 @@ class LadderPatch(Patch):
         if lowest is None:
             said = f"{total} tokens" if answer == 0 else f"a prompt of {prompt} tokens and an answer of up to {answer}"
             raise TooLong(
-                f"{said} fit no rung of this ladder, whose last takes {rungs[-1].length} together. Ask for less, or make a "
-                "ladder that reaches further: mrrope.ladder(model.config, ...)"
+                f"{said} fit no rung of this ladder, whose last takes {rungs[-1].length} together. Ask for less, or "
+                "make a ladder that reaches further: mrrope.ladder(model.config, ...)"
             )
         if _held(cache) == 0:
             return lowest
@@ -140,8 +140,8 @@ class LadderPatch(Patch):
             raise TooLong(f"the keys in this cache belong to no rung of this ladder. {again}", "past_key_values")
         if total > rungs[place].length:
             raise TooLong(
-                f"the keys in this cache belong to rung {rungs[place].name}, which takes {rungs[place].length} tokens, and "
-                f"{total} are asked for. {again}",
+                f"the keys in this cache belong to rung {rungs[place].name}, which takes {rungs[place].length} tokens, "
+                f"and {total} are asked for. {again}",
                 "past_key_values",
             )
         return place
@@ -169,7 +169,8 @@ class LadderPatch(Patch):
     def _before(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         call = dict(zip(self._names, args), **kwargs)
         if call.get("cache") is not None:
-            raise Error("continuous batching runs texts of several rungs at once; use generate()", "unsupported", "model")
+            message = "continuous batching runs texts of several rungs at once; use generate()"
+            raise Error(message, "unsupported", "model")
         cache = call.get("past_key_values")
         if not self._generating or self._thread != threading.get_ident():
             self._begin()
@@ -189,7 +190,7 @@ class LadderPatch(Patch):
     def _begin(self) -> None:
         me = threading.get_ident()
         if self._thread not in (None, me):
-            message = "another thread is computing with this model, maybe under another rung; take turns, or a model each"
+            message = "another thread is computing with this model, maybe under another rung; take turns"
             raise Error(message, "inconsistent", "model")
         self._thread = me
 

@@ -54,10 +54,10 @@ def ladder(
     *,
     reserve: int | None = None,
 ) -> _core.Ladder:
-    """Several plans of one model, so that short texts pay nothing for long ones: each goes to the lowest rung that holds it.
+    """Several plans of one model: each text goes to the lowest rung that holds it, and short ones pay nothing.
 
     model    as in spec()
-    context  the length of the last rung, 32768 or "32k", and the rungs below it are chosen; or those of all, ["8k", "16k"]
+    context  the length of the last rung, 32768 or "32k": those below it are chosen; or all lengths, ["8k", "16k"]
     method   of rungs beyond the trained length, as in plan(); rungs within it keep the model's own table
     reserve  tokens kept for an answer that names no length; None: an eighth of the first rung, 1024 at most
 

@@ -14,7 +14,8 @@
 
 namespace mrrope::eval {
 
-// What a plan is, whatever it is called and wherever it came from, and of which ladder it is a rung; for keys of records.
+// What a plan is, whatever it is called and wherever it came from, and of which ladder it is a rung; for keys of
+// records.
 std::string identity_of(const Candidate& candidate);
 // Makes the context rotate by it. Empties the cache.
 Result<void> apply(LlamaContext& context, const Candidate& candidate);
