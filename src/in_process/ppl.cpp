@@ -17,8 +17,6 @@ constexpr std::size_t kKlSlice = 64;
 // What is asked of a candidate: a rung reads the lengths that are its own.
 PplOptions asked_of(const Candidate& candidate, PplOptions options) {
   std::erase_if(options.lengths, [&](std::int64_t length) { return !candidate.takes(length); });
-  // How short texts change is said by the rung that takes them
-  if (!candidate.takes(options.kl_tokens)) options.kl_tokens = 0;
   return options;
 }
 
@@ -104,8 +102,10 @@ Result<Reading> pass(LlamaContext& context, std::span<const Token> tokens, const
   const auto kl_tokens = static_cast<std::size_t>(std::min<std::int64_t>(options.kl_tokens, std::ssize(tokens)));
   for (std::size_t at = 0; at < tokens.size();) {
     if (meter.cancelled()) return cancelled_error();
+    // Slices are those of a pass that is compared, whether this one is or not: batches of other sizes round otherwise
     const bool compared = unextended != nullptr && at < kl_tokens;
-    const std::size_t count = compared ? std::min(kKlSlice, kl_tokens - at) : std::min(kSlice, tokens.size() - at);
+    const std::size_t count =
+        at < kl_tokens ? std::min(kKlSlice, kl_tokens - at) : std::min(kSlice, tokens.size() - at);
     const std::span<const Token> slice = tokens.subspan(at, count);
     if (compared) {
       if (const auto ok = unextended->decode(slice); !ok) return ok.error();
@@ -171,7 +171,8 @@ Result<void> measure_ppl(const LlamaModel& model, LlamaContext& context, std::sp
             const std::span<const Token> tokens = std::span(document.tokens).first(length);
             if (asked.chunks) return chunk_pass(model, context, tokens, asked, meter);
             if (unextended) unextended->restart();
-            return pass(context, tokens, asked, asked.kl_tokens > 0 ? &*unextended : nullptr, meter);
+            // How short texts change is said by the rung that takes them
+            return pass(context, tokens, asked, candidate.takes(asked.kl_tokens) ? &*unextended : nullptr, meter);
           }};
   return run_passes(context, documents, candidates, pass_over, run, control);
 }

@@ -165,7 +165,7 @@ def test_every_sample_is_answered_as_under_its_rung_alone(ladder, tmp_path):
 
 
 def test_what_no_rung_takes_is_refused_before_anything_runs(ladder, tmp_path):
-    done = mrrope("eval", "ppl", "-m", MODEL, "-f", TEXTS[0], "--lengths", "512,5k", "--ladder", ladder, "-o", tmp_path / "run", status=1)
+    done = mrrope("eval", "ppl", "-m", MODEL, "-f", TEXTS[0], "--lengths", "512,5k", "--ladder", ladder, "-o", tmp_path / "run", status=2)
     assert "--lengths" in done.stderr and "takes 4k tokens, and nothing takes 5k" in done.stderr
     assert not (tmp_path / "run").exists()
 
@@ -175,7 +175,7 @@ def test_a_ladder_of_another_model_is_refused(ladder, tmp_path):
     assert "made for a model with" in done.stderr
     (tmp_path / "no.json").write_text("{}")
     mrrope("eval", "niah", "-m", MODEL, "--lengths", 512, "--ladder", tmp_path / "no.json", status=1)
-    done = mrrope("eval", "ppl", "-m", MODEL, "-f", TEXTS[0], "--lengths", 64, status=1)
+    done = mrrope("eval", "ppl", "-m", MODEL, "-f", TEXTS[0], "--lengths", 64, status=2)
     assert "--factor" in done.stderr
 
 
