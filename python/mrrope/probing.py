@@ -152,8 +152,8 @@ def probe(
 
 
 def _log_p(reader: Reader, said: Sequence[Statement]) -> list[list[list[float]]]:
-    """ln p of the rows of each statement. Stretches of one text are read in one pass, for calls cost a small model time,
-    too: 12 for a table instead of 64, and a third less of a processor's time."""
+    """ln p of the rows of each statement. Stretches of one text are read in one pass: 12 calls of the model for a table
+    instead of 64, and a third less of a processor's time on a small one."""
     found: list[list[list[float]]] = []
     while len(found) < len(said):
         stretches = [said[len(found)]]
