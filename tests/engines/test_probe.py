@@ -70,7 +70,7 @@ def serving(command, log, health="/health", **environment):
             with contextlib.suppress(OSError):
                 urllib.request.urlopen(f"http://127.0.0.1:{port}{health}", timeout=5).close()
                 break
-            time.sleep(0.5)
+            time.sleep(1)
         else:
             pytest.fail(f"{words[0]} did not come up: {log.read_text()[-3000:]}")
         yield f"http://127.0.0.1:{port}"
