@@ -17,8 +17,8 @@ namespace mrrope::plugin {
 
 namespace {
 
-// The largest plan there is, 16 groups of 4096 pairs, has 12 MB, and a ladder kMaxRungs of them; usual ones have 10 kB.
-constexpr std::uint64_t kMostBytes = kMaxRungs * std::uint64_t{16} << 20U;
+// The largest plan there is, 16 groups of 4096 pairs, has 12 MB; usual ones have 10 kB, and a ladder some of them.
+constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20U;
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): read once, while the program starts

@@ -189,8 +189,10 @@ class Probe {
     return true;
   }
 
+  // Tokens that reach the model: of a prompt that is cut, what is left.
   [[nodiscard]] std::optional<std::int64_t> served_length() const {
-    return out_.length && out_.length->accepted ? out_.length->accepted : out_.server.advertised;
+    if (!out_.length || !out_.length->accepted) return out_.server.advertised;
+    return out_.length->cut != probe::Cut::none && out_.length->read ? out_.length->read : out_.length->accepted;
   }
 
   void judge() {

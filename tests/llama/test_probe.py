@@ -8,14 +8,16 @@ tests/cli/probe_test.py. Other engines: tests/engines/test_probe.py.
 """
 import json
 import pathlib
+import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import harness  # noqa: E402  pylint: disable=wrong-import-position
-from test_benchmarks import MODEL, MRROPE, llama_server  # noqa: E402  pylint: disable=wrong-import-position
+from test_benchmarks import MODEL, MRROPE, free_port, llama_server  # noqa: E402  pylint: disable=wrong-import-position
 
 SHORT = ["--table-tokens", "384", "-t", "1"]
 YARN = ["-c", "2048", "--rope-scaling", "yarn", "--rope-scale", "4", "--yarn-orig-ctx", "512", "--override-kv",
@@ -34,6 +36,16 @@ def probe(url, *words, status=0):
 
 def codes(found):
     return {finding["code"] for finding in found["findings"]}
+
+
+def wait_for(port):
+    for _ in range(100):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail("nobody listens")
 
 
 @pytest.fixture(scope="module", name="files")
@@ -95,6 +107,22 @@ def test_a_base_is_named_as_ntk_at_the_factor_that_it_makes():
     assert (table["method"], table["certain"]) == ("ntk", True)
     assert table["factor"] == pytest.approx(4 ** (62 / 64), rel=0.02)
     assert table["factor_low"] < 4 ** (62 / 64) < table["factor_high"] < 4
+
+
+def test_a_server_that_cuts_as_ollama_does_is_found_out_and_is_not_blamed_for_the_plain_table():
+    """tests/probe/ollama_proxy.py cuts by Ollama's rule: of a prompt beyond 512 tokens some 258 are left, fewer than were trained."""
+    with llama_server("-c", 1024, "-np", 1, "--override-kv", "llama.context_length=int:1024") as (url, _):
+        port = free_port()
+        proxy = [sys.executable, harness.ROOT / "tests/probe/ollama_proxy.py", "--upstream", url, "--num-ctx", 512, "--port", port]
+        with subprocess.Popen(list(map(str, proxy)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                wait_for(port)
+                found = probe(f"http://127.0.0.1:{port}", "-m", MODEL, "--only", "length,table", *SHORT, status=3)
+            finally:
+                process.kill()
+    assert (found["length"]["advertised"], found["length"]["cut"]) == (512, "front")
+    assert found["length"]["read"] == pytest.approx(512 - (512 - 4) // 2, abs=max(2, found["length"]["read_within"]))
+    assert "P201" not in codes(found)
 
 
 def test_a_model_that_rotates_in_windows_alone_needs_no_table_at_any_length():
