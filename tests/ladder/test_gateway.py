@@ -12,6 +12,7 @@ import os
 import pathlib
 import signal
 import sys
+import time
 
 import pytest
 
@@ -169,7 +170,7 @@ def test_the_next_rung_up_takes_over_for_one_that_is_killed_and_hands_back(ladde
 
 
 def test_rungs_of_one_router_are_chosen_and_restarted_by_it(ladder):
-    """It starts a process anew that was killed: nobody has to take over."""
+    """It starts a process anew that was killed; until it has noticed, the next rung up takes over."""
     def send(path, prompt, stream):
         text = TEXT[:prompt - ladder.around[path]]
         return g.ask(ladder.routed.url, path, g.body_of(path, text, max_tokens=8), stream)
@@ -179,4 +180,10 @@ def test_rungs_of_one_router_are_chosen_and_restarted_by_it(ladder):
             answer = send(path, prompt, stream)
             assert (answer.status, answer.rung) == (200, ladder.right(answer, 8)), answer.error
     os.kill(ladder.router.child("tiny-1k"), signal.SIGKILL)
+    for _ in range(30):
+        answer = send(g.CHAT, 600, False)
+        assert answer.status == 200 and answer.rung in ("1k", "2k"), answer.error
+        if answer.rung == "1k":
+            break
+        time.sleep(1)
     assert [send(path, 600, stream).rung for path, stream in KINDS] == ["1k"] * 4
