@@ -12,6 +12,7 @@ build/release has one.
 import argparse
 import contextlib
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -45,7 +46,12 @@ def cases(args):
     yield "--rope-freq-base, 4 times", model, [*short, "--rope-freq-base", 4 * args.base], {}, ("ntk", 4 ** (1 - 1 / args.pairs))
     for method in ("mrrope-pro", "mrrope-uni", "yarn-rotations"):
         yield f"factor tensor of {method} x4", extended(method), ["-c", 4 * trained], {}, (method, 4)
-    yield "yarn x4, --yarn-attn-factor 1.05", model, [*flags("yarn", 4), "--yarn-attn-factor", 1.05], {}, ("yarn", 4, 0.05)
+    # With a factor tensor, attn_factor is what cosines and sines are multiplied by: 1 + 0.1 ln 4, and 5 % more
+    scale = 1.05 * (1 + 0.1 * math.log(4))
+    yield ("mrrope-pro x4, attention factor + 5 %", extended("mrrope-pro"),
+           ["-c", 4 * trained, "--override-kv", f"llama.rope.scaling.attn_factor=float:{scale:.6f}"], {}, ("mrrope-pro", 4, 0.05))
+    # llama.cpp computes this factor anew where it runs YaRN, and the flag changes nothing
+    yield "yarn x4, --yarn-attn-factor 1.05", model, [*flags("yarn", 4), "--yarn-attn-factor", 1.05], {}, ("yarn", 4)
     for kind in ("q8_0", "q4_0"):
         yield f"mrrope-pro x4, cache {kind}", extended("mrrope-pro"), ["-c", 4 * trained, "-fa", "on", "-ctk", kind, "-ctv", kind], {}, ("mrrope-pro", 4)
     sidecar = args.output / "sidecar"
