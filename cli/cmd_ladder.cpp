@@ -31,10 +31,12 @@ void print_fact(std::string_view label, std::string_view text) {
 void print_rungs(const Ladder& ladder, const Deployment& deployment, const ModelFile& file) {
   TextTable table({"rung", "plan", "served", "tokens", "short drift", "cache (f16)"}, 3);
   double caches = 0;
+  bool copies = false;
   for (std::size_t i = 0; i < ladder.rungs.size(); ++i) {
     const Rung& rung = ladder.rungs[i];
     const ServedRung& served = deployment.rungs[i];
     caches += served.cache_bytes;
+    copies = copies || served.serving == Serving::copy;
     table.add({rung.name, short_name(rung.plan.method), to_string(served.serving), std::to_string(rung.length),
                fmt::format("{:.3g}", exposure(rung.plan).short_drift_turns),
                served.cache_bytes > 0 ? size_text(served.cache_bytes) : "-"});
@@ -45,8 +47,9 @@ void print_rungs(const Ladder& ladder, const Deployment& deployment, const Model
   for (const Rung& rung : ladder.rungs) print_fact(rung.name, rung.why);
   const auto weights = static_cast<double>(facts_of(file).bytes);
   if (weights > 0 && caches > 0) {
-    print_fact("memory", fmt::format("{} of weights, mapped once for all rungs, and {} for their caches",
-                                     size_text(weights), size_text(caches)));
+    print_fact("memory", fmt::format("{} of weights, {}, and {} for their caches", size_text(weights),
+                                     copies ? "mapped once, and once more for each copy" : "mapped once for all rungs",
+                                     size_text(caches)));
   }
 }
 

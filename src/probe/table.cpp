@@ -44,7 +44,7 @@ void add_scale(const TableVerdict& verdict, const TableExpected& expected, Repor
   report.add("P202",
              fmt::format("the server multiplies cosines and sines by {:.4g}, {} {} than {} has", found, percent(off),
                          off > 0 ? "more" : "less", in_words(expected.table ? expected.table->name : verdict.name)),
-             "look for an attention factor among its flags (--yarn-attn-factor, attention_factor)");
+             "look for an attention factor in its file and among its flags (attn_factor, attention_factor)");
 }
 
 void add_named(const TableVerdict& verdict, const TableExpected& expected, Report& report) {
