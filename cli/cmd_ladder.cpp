@@ -46,7 +46,7 @@ void print_rungs(const Ladder& ladder, const Deployment& deployment, const Model
   print("{}\n\n", dim("  within the trained length"));
   for (const Rung& rung : ladder.rungs) print_fact(rung.name, rung.why);
   const auto weights = static_cast<double>(facts_of(file).bytes);
-  if (weights > 0 && caches > 0) {
+  if (file.gguf() != nullptr && weights > 0 && caches > 0) {
     print_fact("memory", fmt::format("{} of weights, {}, and {} for their caches", size_text(weights),
                                      copies ? "mapped once, and once more for each copy" : "mapped once for all rungs",
                                      size_text(caches)));
