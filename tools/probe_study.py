@@ -45,7 +45,7 @@ def served_file(args, case):
                            check=True, capture_output=True)
     if case["method"] == "none":
         return weights
-    extended = args.output / "extended.gguf"
+    extended = args.output / f"extended-{args.shard[0]}.gguf"
     extended.unlink(missing_ok=True)
     subprocess.run([args.mrrope, "extend", weights, "--method", case["method"], "-c", str(case["factor"] * TRAINED), "-o", extended],
                    check=True, capture_output=True)
@@ -120,7 +120,9 @@ def main():
     parser.add_argument("--servers", type=int, default=200)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--table-tokens", type=int, default=512, help="the longest prompt; half of what mrrope probe takes, and a third of the time")
+    parser.add_argument("--shard", default="0/1", help="i/n: every n-th server from the i-th on, so that n of these run beside each other")
     args = parser.parse_args()
+    args.shard = [int(part) for part in args.shard.split("/")]
     args.mrrope = args.mrrope.resolve()
     prefix = subprocess.run([ROOT / "tools" / "llama_cpp", "--prefix"], check=True, capture_output=True, text=True).stdout.strip()
     args.llama = pathlib.Path(prefix) / "bin"
@@ -128,7 +130,7 @@ def main():
     file = args.output / "servers.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     known = {row["index"] for row in rows}
-    for index in range(args.servers):
+    for index in range(args.shard[0], args.servers, args.shard[1]):
         if index in known:
             continue
         rows.append(ask(args, draw(index)))

@@ -110,7 +110,8 @@ struct TableExpected {
 // "mrrope-pro x4", "yarn x4 or mrrope-pro x4": the verdict in a few words.
 std::string table_words(const TableVerdict& verdict);
 
-// Whether the verdict names this plan: the same speeds and the same attention scale, within 0.5 %.
+// Whether the verdict names this plan: the same speeds and the same attention scale, within 0.5 %, or the same law at a
+// factor within the verdict's range.
 bool is_named(const TableVerdict& verdict, const Plan& plan);
 
 // ---- Findings -------------------------------------------------------------------------------------------------------

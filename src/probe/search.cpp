@@ -102,6 +102,7 @@ bool Fingerprint::Impl::is_improvable() const {
   }
   return drawn_to() != nullptr || unexplained() > explained_by_noise();
 }
+bool Fingerprint::Impl::has_other_weights() const { return noise >= kOtherKernels; }
 bool Fingerprint::Impl::is_noisy() const {
   return evidence.mean_distance(evidence.tried[evidence.best]) >= kOtherKernels;
 }

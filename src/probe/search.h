@@ -76,6 +76,8 @@ struct Fingerprint::Impl {
   [[nodiscard]] bool is_off() const;
   // The table, of those that are out, that the server certainly lies towards.
   [[nodiscard]] const Tried* drawn_to() const;
+  // Tokens that no table reaches disagree by more than rounding.
+  [[nodiscard]] bool has_other_weights() const;
   // Distance that is left when the small steps are allowed for, and what noise may make of it.
   [[nodiscard]] double unexplained() const;
   [[nodiscard]] double explained_by_noise() const;

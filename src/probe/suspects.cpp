@@ -18,7 +18,7 @@ namespace {
 const std::array<Method, 6> kServed = {Yarn{}, MrRopePro{}, MrRopeUni{}, YarnRotations{}, Ntk{}, Linear{}};
 constexpr std::array<double, 4> kFactors = {2, 4, 8, 16};
 constexpr double kLargestGuess = 64;
-constexpr double kNearFactor = 0.2;
+constexpr double kNearFactor = 0.25;
 
 }  // namespace
 

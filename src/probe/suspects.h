@@ -11,7 +11,7 @@ namespace mrrope::probe {
 // Tables nearer than this, pair by pair and in their scale, are one to everybody who serves them.
 inline constexpr double kSameTable = 0.005;
 bool same_table(const Plan& a, const Plan& b);
-// One law at factors that lie within a fifth: one answer, with a range.
+// One law at factors that lie within a quarter: one answer, with a range.
 bool near(const Plan& a, const Plan& b);
 
 // A published method at a factor.

@@ -20,9 +20,18 @@ bool same_speeds(Plan a, const Plan& b) {
   return same_table(a, b);
 }
 
+// The same law at a factor that explains the server as well.
+bool is_in_range(const TableVerdict& verdict, const Plan& plan) {
+  return near(*verdict.plan, plan) && verdict.plan->method.modifiers == plan.method.modifiers &&
+         verdict.factor_low <= table_factor(plan) && table_factor(plan) <= verdict.factor_high;
+}
+
 bool is_plain(const Plan& plan) {
   return std::holds_alternative<None>(plan.method.law) && plan.method.modifiers.empty();
 }
+
+// Scales of one law within its range of factors: 0.1 ln 1.25 for YaRN's.
+constexpr double kSameScale = 0.025;
 
 // "the plain table" is what people call no method at all.
 std::string in_words(const std::string& name) { return name == "none" ? "the plain table" : name; }
@@ -48,14 +57,15 @@ void add_scale(const TableVerdict& verdict, const TableExpected& expected, Repor
 }
 
 void add_named(const TableVerdict& verdict, const TableExpected& expected, Report& report) {
-  if (expected.table && !same_speeds(*verdict.plan, expected.table->plan)) {
+  const bool another = expected.table && !same_speeds(*verdict.plan, expected.table->plan);
+  if (another && !is_in_range(verdict, expected.table->plan)) {
     report.add("P200",
                fmt::format("the server runs {}; {} says {}", in_words(verdict.name), expected.by,
                            in_words(expected.table->name)),
                "see what its engine makes of the file with mrrope doctor, and with which flags it was started");
     return;
   }
-  add_scale(verdict, expected, report);
+  add_scale(verdict, another ? TableExpected{} : expected, report);
   if (is_plain(*verdict.plan) && expected.served && *expected.served > expected.trained) {
     report.add("P201",
                fmt::format("the server takes {} tokens and runs the plain table, which was trained for {}",
@@ -75,7 +85,10 @@ std::string table_words(const TableVerdict& verdict) {
 }
 
 bool is_named(const TableVerdict& verdict, const Plan& plan) {
-  return verdict.kind == TableVerdict::Kind::named && verdict.plan && same_table(*verdict.plan, plan);
+  if (verdict.kind != TableVerdict::Kind::named || !verdict.plan) return false;
+  if (same_table(*verdict.plan, plan)) return true;
+  const double scale = verdict.plan->groups.front().attention_scale / plan.groups.front().attention_scale;
+  return is_in_range(verdict, plan) && std::abs(scale - 1) <= kSameScale;
 }
 
 std::vector<Finding> table_findings(const TableVerdict& verdict, const TableExpected& expected) {

@@ -40,6 +40,19 @@ TEST(TableFindings, OfTheTableThatShouldBeServedAreNone) {
   EXPECT_TRUE(is_named(verdict_of(Kind::named, kPro), kPro.plan));
 }
 
+TEST(TableFindings, TakeEveryFactorThatExplainsTheServerForTheExpectedOne) {
+  TableVerdict verdict = verdict_of(Kind::named, suspect_of("yarn", 3.6, "yarn x3.6"));
+  verdict.factor_low = 3.5;
+  verdict.factor_high = 4.2;
+  EXPECT_TRUE(is_named(verdict, kYarn.plan));
+  EXPECT_EQ(codes(table_findings(verdict, {.table = kYarn, .by = "f", .trained = 512})), "");
+  EXPECT_FALSE(is_named(verdict, kPro.plan));
+  EXPECT_FALSE(is_named(verdict, suspect_of("yarn:attention_scale=1.3", 4, "yarn x4").plan));
+  verdict.factor_high = 3.8;
+  EXPECT_FALSE(is_named(verdict, kYarn.plan));
+  EXPECT_EQ(codes(table_findings(verdict, {.table = kYarn, .by = "f", .trained = 512})), "P200");
+}
+
 TEST(TableFindings, SayWhichTableIsServedInsteadOfWhich) {
   const std::vector<Finding> found =
       table_findings(verdict_of(Kind::named, kPlain), {.table = kPro, .by = "x.gguf", .trained = 512, .served = 2048});
