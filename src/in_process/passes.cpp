@@ -33,8 +33,7 @@ Result<void> check_finite(const Record& record, double nll) {
 }
 
 std::string identity_of(const Candidate& candidate) {
-  const std::string place =
-      candidate.rung.empty() ? "" : fmt::format("rung {} of {}\n", candidate.rung, candidate.method);
+  std::string place = candidate.rung.empty() ? "" : fmt::format("rung {} of {}\n", candidate.rung, candidate.method);
   if (!candidate.plan) return place;
   Plan plan = *candidate.plan;
   plan.source.clear();
