@@ -3,6 +3,8 @@
 // A ladder's folder. ladder.json comes first: what was interrupted can be written again.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -23,10 +25,10 @@ constexpr const char* kLadderFile = "ladder.json";
 
 // Every file of a deployment says so in its first lines.
 bool is_ours(std::string_view start) {
-  for (const std::string_view mark : {"mrrope ladder", "mrrope.plan/1", "mrrope.ladder/1", "lowest rung of a ladder"}) {
-    if (start.find(mark) != std::string_view::npos) return true;
-  }
-  return false;
+  constexpr std::array<std::string_view, 4> kMarks = {"mrrope ladder", "mrrope.plan/1", "mrrope.ladder/1",
+                                                      "lowest rung of a ladder"};
+  return std::any_of(kMarks.begin(), kMarks.end(),
+                     [&](std::string_view mark) { return start.find(mark) != std::string_view::npos; });
 }
 
 Result<void> check_folder(const fs::path& folder) {

@@ -57,6 +57,7 @@ Result<double> distance_of(LlamaContext& context, const Plan& plan, const std::v
   const Result<probe::Echo> answer = echo(context, plan, statements, which, tokens, cancel);
   if (!answer) return answer.error();
   std::vector<probe::Statement> asked;
+  asked.reserve(which.size());
   for (const std::size_t s : which) asked.push_back(statements[s]);
   return probe::mean_distance(asked, *answer);
 }
