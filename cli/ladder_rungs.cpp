@@ -109,7 +109,10 @@ class Maker {
     Result<Plan> plan = length <= spec_.context_trained ? make_plan(spec_, length, None{})
                         : method_                       ? make_plan(spec_, length, *method_)
                                                         : recommend(file_, length);
-    if (!plan) return Error{plan.error().code, to_string(plan.error()), method_ ? "--method" : "-c"};
+    if (!plan) {
+      const char* flag = method_ ? "--method" : options_.rungs.empty() ? "-c" : "--rungs";
+      return Error{plan.error().code, to_string(plan.error()), flag};
+    }
     if (costs_ && !method_ && length > spec_.context_trained) {
       if (const std::optional<MeasuredPlan> measured = costs_->best(length)) {
         plan = make_plan(spec_, length, measured->method);
@@ -125,7 +128,9 @@ class Maker {
     Result<std::vector<std::int64_t>> all = lengths();
     if (!all) return all.error();
     // Short prompts pay nothing only where the model is served as it is
-    if (all->front() > spec_.context_trained && !std::holds_alternative<None>(wanted(all->front())->method.law)) {
+    const Result<Plan> first = wanted(all->front());
+    if (!first) return first.error();
+    if (all->front() > spec_.context_trained && !std::holds_alternative<None>(first->method.law)) {
       all->insert(all->begin(), spec_.context_trained);
     }
     std::vector<Plan> plans;

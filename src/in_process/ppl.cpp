@@ -172,7 +172,8 @@ Result<void> measure_ppl(const LlamaModel& model, LlamaContext& context, std::sp
             if (asked.chunks) return chunk_pass(model, context, tokens, asked, meter);
             if (unextended) unextended->restart();
             // How short texts change is said by the rung that takes them
-            return pass(context, tokens, asked, candidate.takes(asked.kl_tokens) ? &*unextended : nullptr, meter);
+            Unextended* short_texts = unextended && candidate.takes(asked.kl_tokens) ? &*unextended : nullptr;
+            return pass(context, tokens, asked, short_texts, meter);
           }};
   return run_passes(context, documents, candidates, pass_over, run, control);
 }

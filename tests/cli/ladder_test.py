@@ -71,6 +71,10 @@ class Ladder(InFolder):
         self.assertRegex(ladder["rungs"][1]["why"], r"^Measured: linear reads 2048 tokens best of 2 .* at 512 tokens it costs \+[12]\.\d\d %")
         self.assertIn("no run measured a plan of factor 2", self.refused(MODEL, "-c", "1k", "--from", run))
 
+    def test_a_rung_beyond_every_factor_is_refused(self):
+        for words in (("--rungs", "600M"), ("--rungs", "600M,700M"), ("-c", "600M")):
+            self.assertIn(words[0], self.refused(MODEL, *words))
+
     def test_wrong_input_teaches(self):
         other = self.root / "other.json"
         other.write_text(self.run_program("plan", "--spec", "dim=128,base=10000,ctx=4096", "-c", "16k", "--json"))
