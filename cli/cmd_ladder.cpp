@@ -21,13 +21,6 @@ namespace mrrope::cli {
 
 namespace {
 
-constexpr std::size_t kWidth = 80;
-constexpr std::size_t kLabel = 10;
-
-void print_fact(std::string_view label, std::string_view text) {
-  print("{}{}\n", bold(fmt::format("{:<{}}", label, kLabel)), wrap(text, kWidth - kLabel, kLabel));
-}
-
 void print_rungs(const Ladder& ladder, const Deployment& deployment, const ModelFile& file) {
   TextTable table({"rung", "plan", "served", "tokens", "short drift", "cache (f16)"}, 3);
   double caches = 0;
@@ -93,11 +86,10 @@ void print_ladder(const LadderOptions& options, const Rungs& rungs, const Deploy
   if (options.dry_run && !options.output.empty()) print_fact("", "nothing was written (--dry-run); it would be");
   std::string_view label = options.dry_run ? "" : "wrote";
   for (const std::string& path : written) {
-    print("{}{}\n", bold(fmt::format("{:<{}}", label, kLabel)),
-          (std::filesystem::path(options.output) / path).string());
+    print("{}{}\n", fact_label(label), (std::filesystem::path(options.output) / path).string());
     label = "";
   }
-  print("\n{}{}\n", bold(fmt::format("{:<{}}", "next", kLabel)), next_step(options, deployment));
+  print("\n{}{}\n", fact_label("next"), next_step(options, deployment));
   if (!written.empty() && !options.dry_run) {
     print("{}\n", dim(fmt::format("          {} has all commands",
                                   (std::filesystem::path(options.output) / "README.md").string())));

@@ -33,14 +33,6 @@ struct Options {
   bool csv = false;
 };
 
-constexpr std::size_t kWidth = 80;
-constexpr std::size_t kLabel = 10;
-
-// "model     64 pairs · base 10000": a label and what belongs to it, wrapped.
-void print_fact(std::string_view label, std::string_view text) {
-  print("{}{}\n", bold(fmt::format("{:<{}}", label, kLabel)), wrap(text, kWidth - kLabel, kLabel));
-}
-
 std::string bullet() { return terminal().unicode ? " · " : ", "; }
 
 void print_head(const Plan& plan, bool chosen) {
@@ -201,8 +193,8 @@ std::vector<Step> steps_for(const Options& options, const Model& model, const Pl
 void print_steps(const std::vector<Step>& steps, const std::string& better) {
   if (steps.empty()) return;
   print("\n");
-  for (const Step& step : steps) print("{}{}\n", bold(fmt::format("{:<{}}", step.label, kLabel)), step.command);
-  if (!better.empty()) print("{}{}\n", bold(fmt::format("{:<{}}", "better", kLabel)), better);
+  for (const Step& step : steps) print("{}{}\n", fact_label(step.label), step.command);
+  if (!better.empty()) print("{}{}\n", fact_label("better"), better);
 }
 
 // A search of what llama.cpp can be told about this model; nothing where that is nothing.

@@ -129,6 +129,16 @@ void put(std::FILE* stream, std::string_view text) {
   if (std::fwrite(out.data(), 1, out.size(), stream) != out.size()) return;  // the stream remembers
 }
 
+namespace {
+constexpr std::size_t kFactWidth = 80, kFactLabel = 10;
+}  // namespace
+
+std::string fact_label(std::string_view label) { return bold(fmt::format("{:<{}}", label, kFactLabel)); }
+
+void print_fact(std::string_view label, std::string_view text) {
+  print("{}{}\n", fact_label(label), wrap(text, kFactWidth - kFactLabel, kFactLabel));
+}
+
 void show_progress(std::string_view line) {
   if (!terminal().progress) {
     static Pace pace(Pace::Clock::now(), std::chrono::seconds(10));

@@ -48,6 +48,10 @@ void note(fmt::format_string<Args...> format, Args&&... args) {
   put(stderr, fmt::format(format, std::forward<Args>(args)...));
 }
 
+// "model     64 pairs": a label, and what belongs to it beside it, wrapped at 80 columns.
+std::string fact_label(std::string_view label);
+void print_fact(std::string_view label, std::string_view text);
+
 // One line on stderr in the place of the last one, where terminal().progress; "" clears it. Elsewhere (a pipe, a log) a
 // line of its own, at most every ten seconds.
 void show_progress(std::string_view line);
