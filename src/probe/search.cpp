@@ -156,11 +156,11 @@ void Fingerprint::Impl::draw_lines() {
   }
 }
 
-// Where noise hides small differences, tables that nobody suspected come into question: more laws, and the factors
-// around the best one's.
+// Before the best one is believed, the laws that few people serve have to do worse: mrrope-mirror x2 lies near
+// yarn-rotations x2. Where noise hides small differences, so do the factors around the best one's.
 void Fingerprint::Impl::widen() {
   widened = true;
-  for (Suspect& one : neighbours(evidence.suspect())) add(std::move(one), false);
+  for (Suspect& one : neighbours(evidence.suspect(), is_noisy())) add(std::move(one), false);
   next_text = 0;
 }
 
@@ -259,7 +259,7 @@ void Fingerprint::Impl::go_on() {
     if (!found) find_slopes();
     if (follow_lines()) continue;
     if (line_rounds == kMostLineRounds || !is_improvable()) {
-      if (is_noisy() && !widened) widen();
+      if (!widened) widen();
       else if (narrowed != evidence.best) narrow();
       else if (!sharpened) sharpen();
       else return;

@@ -2,9 +2,9 @@
 //
 // The course of a search. Screening: every suspect on the statements, a text at a time, until it is out. Slopes: the
 // best one is moved a little in each direction. Lines: where the server lies off, the best laws are followed along
-// their factors, the best of all along its attention scale, and the slopes are taken again there. Where noise hides
-// small differences, more laws and factors around the best one are tried. Last, the best one's factor is measured: 3.83
-// rather than 4.
+// their factors, the best of all along its attention scale, and the slopes are taken again there. Then laws that few
+// people serve are tried at its factor and, where noise hides small differences, around it. Last, the best one's factor
+// is measured: 3.83 rather than 4.
 #pragma once
 
 #include <array>

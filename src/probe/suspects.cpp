@@ -88,14 +88,14 @@ std::optional<Suspect> rescaled(const Suspect& one, double times) {
   return Suspect{one.name, *std::move(plan)};
 }
 
-std::vector<Suspect> neighbours(const Suspect& one) {
+std::vector<Suspect> neighbours(const Suspect& one, bool other_factors) {
   const double factor = std::max(1.0, table_factor(one.plan));
   std::vector<Method> methods(kServed.begin(), kServed.end());
   methods.insert(methods.end(), {MrRopePower{.p = 2}, MrRopePower{.p = 3}, MrRopeMirror{}, NtkByParts{}, Llama3{}});
   std::vector<Suspect> out;
   for (const Method& method : methods) {
     for (const double times : {0.5, 0.7, 1.0, 1.4, 2.0}) {
-      if (factor * times <= 1.2) continue;
+      if (factor * times <= 1.2 || (times != 1 && !other_factors)) continue;
       if (std::optional<Suspect> near = suspect(one.plan.spec, method, factor * times)) out.push_back(*std::move(near));
     }
   }

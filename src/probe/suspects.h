@@ -18,8 +18,8 @@ bool near(const Plan& a, const Plan& b);
 std::optional<Suspect> suspect(const RopeSpec& spec, const Method& method, double factor);
 // The same table with another attention scale, under the same name.
 std::optional<Suspect> rescaled(const Suspect& one, double times);
-// The factors around a suspect's, of its own law and of all others, also of those that hardly anybody serves.
-std::vector<Suspect> neighbours(const Suspect& one);
+// All laws at a suspect's factor, also those that hardly anybody serves; and, if asked for, at factors around it.
+std::vector<Suspect> neighbours(const Suspect& one, bool other_factors);
 // Its law and scale at another factor; nothing for laws that read none.
 std::optional<Suspect> at_factor(const Suspect& one, double factor);
 // Its law at factors within a fifth, whole ones among them.

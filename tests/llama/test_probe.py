@@ -109,6 +109,14 @@ def test_a_base_is_named_as_ntk_at_the_factor_that_it_makes():
     assert table["factor_low"] < 4 ** (62 / 64) < table["factor_high"] < 4
 
 
+def test_a_method_that_few_people_serve_is_not_taken_for_one_near_it(tmp_path):
+    """mrrope-mirror x4 was called yarn-rotations x4: nobody had tried it, and the other one was near enough."""
+    mrrope("extend", MODEL, "--method", "mrrope-mirror", "-c", "2k", "-o", tmp_path / "mirror.gguf")
+    with llama_server("-c", 2048, "-np", 1, "-fa", "on", model=tmp_path / "mirror.gguf") as (url, _):
+        found = probe(url, "-m", MODEL, "--only", "table", *SHORT, "--fail-on", "never")
+    assert (found["table"]["method"], found["table"]["certain"]) == ("mrrope-mirror", True)
+
+
 def test_a_server_that_cuts_as_ollama_does_is_found_out_and_is_not_blamed_for_the_plain_table():
     """tests/probe/ollama_proxy.py cuts by Ollama's rule: of a prompt beyond 512 tokens some 258 are left, fewer than were trained."""
     with llama_server("-c", 1024, "-np", 1, "--override-kv", "llama.context_length=int:1024") as (url, _):
