@@ -69,7 +69,7 @@ std::string next_step(const LadderOptions& options, const Deployment& deployment
 }
 
 void print_ladder(const LadderOptions& options, const Rungs& rungs, const Deployment& deployment, const ModelFile& file,
-                  const std::vector<std::string>& written) {
+                  const WrittenDeployment& written) {
   const Ladder& ladder = rungs.ladder;
   const bool one = ladder.rungs.size() == 1;
   print_fact("model",
@@ -85,12 +85,16 @@ void print_ladder(const LadderOptions& options, const Rungs& rungs, const Deploy
   for (const std::string& note : deployment.notes) print_fact("note", note);
   if (options.dry_run && !options.output.empty()) print_fact("", "nothing was written (--dry-run); it would be");
   std::string_view label = options.dry_run ? "" : "wrote";
-  for (const std::string& path : written) {
+  for (const std::string& path : written.files) {
     print("{}{}\n", fact_label(label), (std::filesystem::path(options.output) / path).string());
     label = "";
   }
+  if (!written.left.empty()) {
+    const std::vector<std::string_view> names(written.left.begin(), written.left.end());
+    print_fact("left", "of the earlier ladder, and used by nothing: " + base::join(names, ", "));
+  }
   print("\n{}{}\n", fact_label("next"), next_step(options, deployment));
-  if (!written.empty() && !options.dry_run) {
+  if (!written.files.empty() && !options.dry_run) {
     print("{}\n", dim(fmt::format("          {} has all commands",
                                   (std::filesystem::path(options.output) / "README.md").string())));
   }
@@ -117,14 +121,14 @@ int run_ladder(const LadderOptions& options) {
       std::filesystem::absolute(options.output.empty() ? "deploy" : options.output, status).lexically_normal().string();
   const Result<Deployment> files = deployment(rungs->ladder, *file, {.folder = folder, .port = options.port});
   if (!files) return fail(files.error());
-  std::vector<std::string> written;
+  WrittenDeployment written;
   if (!options.output.empty() && !options.dry_run) {
-    Result<std::vector<std::string>> done = write_deployment(*files, rungs->ladder, *file, folder);
+    Result<WrittenDeployment> done = write_deployment(*files, rungs->ladder, *file, folder);
     if (!done) return fail(done.error());
     written = *std::move(done);
   } else if (!options.output.empty()) {
-    written.emplace_back("ladder.json");
-    for (const DeployedFile& one : files->files) written.push_back(one.path);
+    written.files.emplace_back("ladder.json");
+    for (const DeployedFile& one : files->files) written.files.push_back(one.path);
   }
   if (options.json) {
     print("{}", to_json(rungs->ladder));

@@ -64,10 +64,17 @@ struct Deployment {
 // deliver()), a folder whose name no unit of systemd can say (control characters), a port out of range.
 Result<Deployment> deployment(const Ladder& ladder, const ModelFile& model, const DeployOptions& options);
 
-// Writes the files into the folder, and for a GGUF the links and sidecars beside presets.ini; returns what was written,
-// within the folder. A folder of an earlier ladder is renewed; anything else that is not empty is refused, and of the
-// files only those are replaced that mrrope wrote.
-Result<std::vector<std::string>> write_deployment(const Deployment& deployment, const Ladder& ladder,
-                                                  const ModelFile& model, const std::string& folder);
+// Paths within the folder.
+struct WrittenDeployment {
+  std::vector<std::string> files;
+  std::vector<std::string>
+      left;  // of rungs that the folder's earlier ladder had and this one has not; nothing uses them
+};
+
+// Writes the files into the folder, and for a GGUF the links and sidecars beside presets.ini. A folder of an earlier
+// ladder is renewed; anything else that is not empty is refused, and of the files only those are replaced that mrrope
+// wrote. Nothing is removed.
+Result<WrittenDeployment> write_deployment(const Deployment& deployment, const Ladder& ladder, const ModelFile& model,
+                                           const std::string& folder);
 
 }  // namespace mrrope

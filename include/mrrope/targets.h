@@ -92,6 +92,7 @@ struct Delivery {
   std::vector<Service> services;      // of kUniversal: every engine that reads config.json
   std::vector<std::string> notes;     // what the user should know: K-shift, limits, …
   std::vector<std::string> commands;  // for a shell, with the file's name as {}
+  std::string_view flags = {};        // without which that engine does not start; `commands` have them
 };
 
 // A target of deliver() for config.json: a file for as many engines as possible. Delivery::services names them.

@@ -15,13 +15,11 @@ constexpr int kInside = 8000;  // one port for all: a pool of llm-d has one
 
 // The command of a container: all words where the image does not start the server by itself.
 template <class Quote>
-std::string words_of(const Engine& engine, const Facts& facts, const Deployment& so_far,
-                     const std::vector<std::string>& overrides, std::size_t i, const std::string& model,
-                     std::string_view indent, Quote quoted) {
+std::string words_of(const Engine& engine, const Facts& facts, const Deployment& so_far, const std::vector<Told>& told,
+                     std::size_t i, const std::string& model, std::string_view indent, Quote quoted) {
   std::vector<std::string> words;
   if (&engine != &vllm()) words.insert(words.end(), engine.start.begin(), engine.start.end());
-  for (std::string& word :
-       arguments(engine, facts.ladder.rungs[i], overrides[i], model, so_far.name, "0.0.0.0", kInside)) {
+  for (std::string& word : arguments(engine, facts.ladder.rungs[i], told[i], model, so_far.name, "0.0.0.0", kInside)) {
     words.push_back(std::move(word));
   }
   std::string text;
@@ -35,7 +33,7 @@ std::string rung_name(const Rung& rung) { return plain_name(rung.name); }
 }  // namespace
 
 DeployedFile compose(const Engine& engine, const Facts& facts, const Deployment& so_far,
-                     const std::vector<std::string>& overrides) {
+                     const std::vector<Told>& told) {
   std::string text = fmt::format(
       "# {} in {}, a server per rung, and the gateway in front; written by mrrope ladder.\n"
       "#   export LITELLM_MASTER_KEY=sk-$(openssl rand -hex 32)\n"
@@ -48,7 +46,7 @@ DeployedFile compose(const Engine& engine, const Facts& facts, const Deployment&
   for (std::size_t i = 0; i < so_far.rungs.size(); ++i) {
     const std::string service = fmt::format("{}-{}", so_far.name, rung_name(facts.ladder.rungs[i]));
     text += fmt::format("  {}:\n    image: {}\n    command:\n{}", service, engine.image,
-                        words_of(engine, facts, so_far, overrides, i, "/model", "      ", compose_quoted));
+                        words_of(engine, facts, so_far, told, i, "/model", "      ", compose_quoted));
     text += fmt::format("    ports:\n      - \"127.0.0.1:{}:{}\"\n", so_far.rungs[i].port, kInside);
     text += fmt::format("    volumes:\n      - {{type: bind, source: {}, target: /model, read_only: true}}\n",
                         compose_quoted(facts.path));
@@ -81,7 +79,7 @@ DeployedFile compose(const Engine& engine, const Facts& facts, const Deployment&
 }
 
 DeployedFile kubernetes(const Engine& engine, const Facts& facts, const Deployment& so_far,
-                        const std::vector<std::string>& overrides) {
+                        const std::vector<Told>& told) {
   std::string text = fmt::format(
       "# {0} in {1}, a Deployment and a Service per rung; written by mrrope ladder.\n"
       "#   kubectl apply -f {2}/kubernetes.yaml\n"
@@ -121,7 +119,7 @@ DeployedFile kubernetes(const Engine& engine, const Facts& facts, const Deployme
         "          image: {6}\n"
         "          {7}:\n{8}",
         so_far.name, rung, labels_at(6), labels_at(8), from, to, engine.image, &engine == &vllm() ? "args" : "command",
-        words_of(engine, facts, so_far, overrides, i, "/models/" + so_far.name, "            ", kubernetes_quoted));
+        words_of(engine, facts, so_far, told, i, "/models/" + so_far.name, "            ", kubernetes_quoted));
     text += fmt::format(
         "          ports:\n"
         "            - {{name: http, containerPort: {2}}}\n"

@@ -67,10 +67,10 @@ Result<void> add_llama_cpp(const Facts& facts, Deployment& out) {
   return {};
 }
 
-Result<std::vector<std::string>> all_overrides(const deploy::Engine& engine, const Facts& facts) {
-  std::vector<std::string> all;
+Result<std::vector<deploy::Told>> all_told(const deploy::Engine& engine, const Facts& facts) {
+  std::vector<deploy::Told> all;
   for (const Rung& rung : facts.ladder.rungs) {
-    Result<std::string> one = deploy::overrides(engine, rung.plan, facts.model);
+    Result<deploy::Told> one = deploy::told(engine, rung.plan, facts.model);
     if (!one) return Error{one.error().code, one.error().message, fmt::format("rung {}", rung.name)};
     all.push_back(*std::move(one));
   }
@@ -83,20 +83,20 @@ void add_files(std::vector<DeployedFile> files, Deployment& out) {
 
 // vLLM is what the ladder is for; SGLang gets its files if it can run the same plans.
 Result<void> add_engines(const Facts& facts, Deployment& out) {
-  const Result<std::vector<std::string>> overrides = all_overrides(deploy::vllm(), facts);
-  if (!overrides) return overrides.error();
+  const Result<std::vector<deploy::Told>> told = all_told(deploy::vllm(), facts);
+  if (!told) return told.error();
   for (std::size_t i = 0; i < out.rungs.size(); ++i) {
     const KvCache cache = kv_cache(facts.model, facts.ladder.rungs[i].length);
     ServedRung& rung = out.rungs[i];
-    rung.flags = (*overrides)[i];
+    rung.flags = (*told)[i].fields;
     rung.serving = rung.flags.empty() ? Serving::as_it_is : Serving::overrides;
     rung.port = facts.options.port + 1 + static_cast<int>(i);
     rung.cache_bytes = cache.bytes + cache.recurrent_bytes;
     out.commands.push_back(fmt::format("vllm/start.sh {}   # a shell each, or vllm/{}-{}.service",
                                        facts.ladder.rungs[i].name, out.name, facts.ladder.rungs[i].name));
   }
-  add_files(deploy::engine_files(deploy::vllm(), facts, out, *overrides), out);
-  const Result<std::vector<std::string>> others = all_overrides(deploy::sglang(), facts);
+  add_files(deploy::engine_files(deploy::vllm(), facts, out, *told), out);
+  const Result<std::vector<deploy::Told>> others = all_told(deploy::sglang(), facts);
   if (others) {
     add_files(deploy::engine_files(deploy::sglang(), facts, out, *others), out);
     out.notes.emplace_back("SGLang instead of vLLM: sglang/start.sh. It was not run here.");

@@ -12,11 +12,9 @@ namespace mrrope::deploy {
 namespace {
 
 // Fields of config.json that the engine's own delivery changes. Only whole fields at the top: SGLang replaces them.
-Result<std::string> changed_fields(const Engine& engine, const Plan& plan, const ModelFile& model) {
-  const Result<Delivery> delivery = deliver(engine.name, plan, model);
-  if (!delivery) return delivery.error();
+Result<std::string> changed_fields(const Engine& engine, const Delivery& delivery) {
   base::Json fields = base::Json::object();
-  for (const HfChange& change : delivery->hf) {
+  for (const HfChange& change : delivery.hf) {
     const Result<base::Json> value = base::parse_json(change.after);
     if (change.path.find('.') != std::string::npos || !value) {
       return Error{
@@ -29,8 +27,7 @@ Result<std::string> changed_fields(const Engine& engine, const Plan& plan, const
   return fields.dump();
 }
 
-DeployedFile script(const Engine& engine, const Facts& facts, const Deployment& so_far,
-                    const std::vector<std::string>& overrides) {
+DeployedFile script(const Engine& engine, const Facts& facts, const Deployment& so_far, const std::vector<Told>& told) {
   std::string text = fmt::format(
       "#!/bin/sh\n"
       "# Starts one rung of {0} in {1}; written by mrrope ladder.\n"
@@ -43,7 +40,7 @@ DeployedFile script(const Engine& engine, const Facts& facts, const Deployment& 
     std::string line;
     for (const std::string_view word : engine.start) line += shell_word(word) + " ";
     for (const std::string& word :
-         arguments(engine, rung, overrides[i], facts.path, so_far.name, "127.0.0.1", so_far.rungs[i].port)) {
+         arguments(engine, rung, told[i], facts.path, so_far.name, "127.0.0.1", so_far.rungs[i].port)) {
       line += shell_word(word) + " ";
     }
     text += fmt::format("  {})\n    shift\n    exec {}\"$@\" ;;\n", rung.name, line);
@@ -88,34 +85,38 @@ const Engine& vllm() {
 const Engine& sglang() {
   static const Engine engine{.name = "sglang",
                              .title = "SGLang",
-                             .image = "lmsysorg/sglang:latest",
+                             .image = "lmsysorg/sglang:v0.5.23",
                              .start = {"python3", "-m", "sglang.launch_server", "--model-path"},
                              .length = "--context-length",
                              .overrides = "--json-model-override-args"};
   return engine;
 }
 
-Result<std::string> overrides(const Engine& engine, const Plan& plan, const ModelFile& model) {
-  if (plan.factor <= 1) return std::string();
-  return &engine == &vllm() ? hf_overrides(plan, *model.hf()) : changed_fields(engine, plan, model);
+Result<Told> told(const Engine& engine, const Plan& plan, const ModelFile& model) {
+  if (plan.factor <= 1) return Told{};
+  const Result<Delivery> delivery = deliver(engine.name, plan, model);
+  if (!delivery) return delivery.error();
+  Result<std::string> fields = &engine == &vllm() ? hf_overrides(plan, *model.hf()) : changed_fields(engine, *delivery);
+  if (!fields) return fields.error();
+  return Told{.fields = *std::move(fields), .flag = std::string(delivery->flags)};
 }
 
-std::vector<std::string> arguments(const Engine& engine, const Rung& rung, const std::string& overrides,
-                                   const std::string& model, const std::string& name, const std::string& host,
-                                   int port) {
+std::vector<std::string> arguments(const Engine& engine, const Rung& rung, const Told& told, const std::string& model,
+                                   const std::string& name, const std::string& host, int port) {
   std::vector<std::string> words = {
       model,    "--served-model-name", name, std::string(engine.length), std::to_string(rung.length), "--host", host,
       "--port", std::to_string(port)};
-  if (!overrides.empty()) words.insert(words.end(), {std::string(engine.overrides), overrides});
+  if (!told.fields.empty()) words.insert(words.end(), {std::string(engine.overrides), told.fields});
+  if (!told.flag.empty()) words.push_back(told.flag);
   return words;
 }
 
 std::vector<DeployedFile> engine_files(const Engine& engine, const Facts& facts, const Deployment& so_far,
-                                       const std::vector<std::string>& overrides) {
-  std::vector<DeployedFile> files = {script(engine, facts, so_far, overrides)};
+                                       const std::vector<Told>& told) {
+  std::vector<DeployedFile> files = {script(engine, facts, so_far, told)};
   for (std::size_t i = 0; i < so_far.rungs.size(); ++i) files.push_back(unit(engine, facts, so_far, i));
-  files.push_back(compose(engine, facts, so_far, overrides));
-  files.push_back(kubernetes(engine, facts, so_far, overrides));
+  files.push_back(compose(engine, facts, so_far, told));
+  files.push_back(kubernetes(engine, facts, so_far, told));
   return files;
 }
 

@@ -44,21 +44,25 @@ struct Engine {
 const Engine& vllm();
 const Engine& sglang();
 
-// The fields that a rung changes, as JSON; empty: none. Errors: the engine cannot run the plan this way.
-Result<std::string> overrides(const Engine& engine, const Plan& plan, const ModelFile& model);
+// What an engine is told of a rung beside its length.
+struct Told {
+  std::string fields;  // of config.json, as JSON; empty: none
+  std::string flag;    // without which it does not start with them
+};
+
+// Errors: the engine cannot run the plan this way.
+Result<Told> told(const Engine& engine, const Plan& plan, const ModelFile& model);
 
 // The words of a server's command, without the program's name where an image has it as its entry point.
-std::vector<std::string> arguments(const Engine& engine, const Rung& rung, const std::string& overrides,
-                                   const std::string& model, const std::string& name, const std::string& host,
-                                   int port);
+std::vector<std::string> arguments(const Engine& engine, const Rung& rung, const Told& told, const std::string& model,
+                                   const std::string& name, const std::string& host, int port);
 
-// Everything in the engine's folder. `overrides`: one per rung.
+// Everything in the engine's folder. `told`: one per rung.
 std::vector<DeployedFile> engine_files(const Engine& engine, const Facts& facts, const Deployment& so_far,
-                                       const std::vector<std::string>& overrides);
-DeployedFile compose(const Engine& engine, const Facts& facts, const Deployment& so_far,
-                     const std::vector<std::string>& overrides);
+                                       const std::vector<Told>& told);
+DeployedFile compose(const Engine& engine, const Facts& facts, const Deployment& so_far, const std::vector<Told>& told);
 DeployedFile kubernetes(const Engine& engine, const Facts& facts, const Deployment& so_far,
-                        const std::vector<std::string>& overrides);
+                        const std::vector<Told>& told);
 
 // ---- Gateways (gateway.cpp) ----------------------------------------------------------------------------------------
 

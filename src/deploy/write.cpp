@@ -31,14 +31,18 @@ bool is_ours(std::string_view start) {
                      [&](std::string_view mark) { return start.find(mark) != std::string_view::npos; });
 }
 
-Result<void> check_folder(const fs::path& folder) {
+// The rungs of the ladder that is there; none in a new folder.
+Result<std::vector<Rung>> earlier_rungs(const fs::path& folder) {
   std::error_code status;
-  if (!fs::exists(folder, status) || fs::is_empty(folder, status)) return {};
+  if (!fs::exists(folder, status) || fs::is_empty(folder, status)) return std::vector<Rung>();
   if (!fs::is_directory(folder, status)) {
     return Error{ErrorCode::invalid_argument, "is there and is no folder", folder.string(), "output"};
   }
   const Result<std::string> text = base::read_file((folder / kLadderFile).string(), std::uint64_t{64} << 20U);
-  if (text && is_ours(std::string_view(*text).substr(0, base::kOutputStart))) return {};
+  if (text && is_ours(std::string_view(*text).substr(0, base::kOutputStart))) {
+    Result<Ladder> ladder = ladder_from_json(*text);  // half of one was interrupted
+    return ladder ? std::move(ladder->rungs) : std::vector<Rung>();
+  }
   return Error{ErrorCode::invalid_argument,
                "is not empty and no folder of mrrope ladder: nothing in it is touched. Name a new one", folder.string(),
                "output"};
@@ -108,25 +112,42 @@ Result<void> add_gguf(const Deployment& deployment, const Ladder& ladder, const 
   return {};
 }
 
+std::vector<std::string> left_of(const std::vector<Rung>& earlier, const Deployment& deployment, const Ladder& ladder,
+                                 const fs::path& folder) {
+  std::vector<std::string> left;
+  for (const Rung& old : earlier) {
+    if (std::any_of(ladder.rungs.begin(), ladder.rungs.end(), [&](const Rung& now) { return now.name == old.name; })) {
+      continue;
+    }
+    for (const std::string& path : {fmt::format("plans/{}.json", old.name), fmt::format("llama.cpp/{}", old.name),
+                                    fmt::format("vllm/{}-{}.service", deployment.name, old.name),
+                                    fmt::format("sglang/{}-{}.service", deployment.name, old.name)}) {
+      if (base::is_taken((folder / path).string())) left.push_back(path);
+    }
+  }
+  return left;
+}
+
 }  // namespace
 
-Result<std::vector<std::string>> write_deployment(const Deployment& deployment, const Ladder& ladder,
-                                                  const ModelFile& model, const std::string& folder) {
+Result<WrittenDeployment> write_deployment(const Deployment& deployment, const Ladder& ladder, const ModelFile& model,
+                                           const std::string& folder) {
   const fs::path where(folder);
-  if (const auto ok = check_folder(where); !ok) return ok.error();
+  const Result<std::vector<Rung>> earlier = earlier_rungs(where);
+  if (!earlier) return earlier.error();
   // Nothing is written before all names are known to be free
   const base::OutputRule rule{.ours = is_ours};
   for (const DeployedFile& file : deployment.files) {
     if (const auto ok = base::may_replace((where / file.path).string(), rule); !ok) return ok.error();
   }
-  std::vector<std::string> written = {kLadderFile};
+  WrittenDeployment written{.files = {kLadderFile}, .left = left_of(*earlier, deployment, ladder, where)};
   if (const auto ok = write_one(where, {.path = kLadderFile, .text = to_json(ladder)}); !ok) return ok.error();
   for (const DeployedFile& file : deployment.files) {
     if (const auto ok = write_one(where, file); !ok) return ok.error();
-    written.push_back(file.path);
+    written.files.push_back(file.path);
   }
   if (model.gguf() != nullptr) {
-    if (const auto ok = add_gguf(deployment, ladder, model, where, written); !ok) return ok.error();
+    if (const auto ok = add_gguf(deployment, ladder, model, where, written.files); !ok) return ok.error();
   }
   return written;
 }

@@ -223,10 +223,15 @@ std::string_view auto_class(const HfConfig& config) {
 void add_commands(const HfEngine* engine, const Plan& plan, const HfConfig& config, const HfConfig& edited,
                   Delivery& out) {
   const std::string context = std::to_string(plan.context_target);
-  const auto flags = [&](const HfEngine& one) {
+  const auto needed = [&](const HfEngine& one) {
     const Result<HfEffect> effect = hf_effect(one, edited, plan.context_target);
-    return effect && !effect->flags.empty() ? fmt::format(" {}", effect->flags) : std::string();
+    return effect ? effect->flags : std::string_view();
   };
+  const auto flags = [&](const HfEngine& one) {
+    const std::string_view words = needed(one);
+    return words.empty() ? std::string() : fmt::format(" {}", words);
+  };
+  if (engine != nullptr) out.flags = needed(*engine);
   const auto command = [&](const HfEngine& one) {
     const std::string_view loader = auto_class(config);
     if (one.command.empty() || (loader.empty() && one.command.find("{class}") != std::string_view::npos)) return;

@@ -38,10 +38,10 @@ std::string read(const fs::path& path) {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // A Hugging Face folder with nothing but its config.json.
-ModelFile llama_folder(const fs::path& folder) {
+ModelFile llama_folder(const fs::path& folder, const std::string& type = "llama") {
   fs::create_directories(folder);
-  std::ofstream(folder / "config.json")
-      << R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 576, "num_attention_heads": 9,
+  std::ofstream(folder / "config.json") << R"({"model_type": ")" << type
+                                        << R"(", "hidden_size": 576, "num_attention_heads": 9,
              "num_key_value_heads": 3, "num_hidden_layers": 30, "max_position_embeddings": 8192, "rope_theta": 100000.0,
              "vocab_size": 49152})";
   return *read_model(folder.string());
@@ -104,6 +104,21 @@ TEST(DeployGguf, IsWrittenAndReadsBackAsThePlans) {
   }
 }
 
+TEST(WriteDeployment, NamesWhatAnEarlierLadderLeft) {
+  const test::TemporaryFolder folder;
+  const fs::path where = fs::path(folder.path()) / "deploy";
+  const ModelFile model = tiny();
+  for (const std::int64_t longest : {2048, 1024}) {
+    const Ladder ladder = ladder_for(model, longest);
+    const auto written =
+        write_deployment(*deployment(ladder, model, {.folder = where.string()}), ladder, model, where.string());
+    ASSERT_TRUE(written) << to_string(written.error());
+    const std::vector<std::string> left = {"plans/2k.json", "llama.cpp/2k"};
+    EXPECT_EQ(written->left, longest == 1024 ? left : std::vector<std::string>());
+    EXPECT_TRUE(fs::exists(where / "plans/2k.json"));  // it stays
+  }
+}
+
 TEST(WriteDeployment, TouchesNothingInAFolderOfOthers) {
   const test::TemporaryFolder folder;
   std::ofstream(fs::path(folder.path()) / "mine.txt") << "mine";
@@ -146,6 +161,18 @@ TEST(DeployHuggingFace, HasACommandAUnitAndContainersPerRung) {
   EXPECT_TRUE(has(kubernetes, "llm-d.ai/context-length-range: \"15361-2147483647\""));
   EXPECT_TRUE(has(text_of(files, "gateway/vllm-sr.yaml"), "max_tokens: \"7168\""));
   EXPECT_TRUE(has(text_of(files, "gateway/litellm.yaml"), "http://127.0.0.1:8083/v1"));
+}
+
+// As extend's commands have it (tests/targets/hf_models_test.cpp); tests/engines/test_vllm_server.py starts such a
+// model.
+TEST(DeployHuggingFace, GivesVllmTheFlagWithoutWhichItDoesNotStart) {
+  const test::TemporaryFolder folder;
+  const ModelFile model = llama_folder(fs::path(folder.path()) / "m", "smollm3");
+  const Deployment files = *deployment(ladder_for(model, 16384), model, {.folder = "/srv"});
+  EXPECT_TRUE(has(text_of(files, "vllm/start.sh"), "}' --enforce-eager \"$@\"")) << text_of(files, "vllm/start.sh");
+  EXPECT_TRUE(has(text_of(files, "vllm/start.sh"), "--port 8081 \"$@\""));  // the first rung is the model as it is
+  EXPECT_TRUE(has(text_of(files, "vllm/compose.yaml"), "--enforce-eager"));
+  EXPECT_TRUE(has(text_of(files, "vllm/kubernetes.yaml"), "--enforce-eager"));
 }
 
 TEST(Deploy, RefusesNamesThatNoUnitCanSayAndPortsThatAreNone) {
