@@ -9,14 +9,12 @@ import functools
 import json
 import os
 import pathlib
-import re
 import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import time
-import types
 import urllib.error
 import urllib.request
 
@@ -33,11 +31,17 @@ def free_port():
         return one.getsockname()[1]
 
 
+def is_free(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) != 0
+
+
 class Process:
     """A server: started, waited for, killed. Its log is a file."""
 
-    def __init__(self, command, log, path, **environment):
-        self.port = free_port()
+    def __init__(self, command, log, path, port=None, cwd=None, **environment):
+        self.port = port or free_port()
+        self.cwd = cwd
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = pathlib.Path(log)
         self.command = [str(word).replace("{port}", str(self.port)) for word in command]
@@ -48,7 +52,8 @@ class Process:
     def start(self):
         """Also again, on the same port, after a kill."""
         with self.log.open("ab") as out:
-            self.process = subprocess.Popen(self.command, stdout=out, stderr=out, env=self.environment, start_new_session=True)
+            self.process = subprocess.Popen(self.command, stdout=out, stderr=out, cwd=self.cwd, env=self.environment,
+                                            start_new_session=True)
 
     def wait(self, seconds=600):
         """Until it answers. On a busy machine that is minutes for what is written in Python."""
@@ -94,24 +99,27 @@ class Rung(Process):
         super().__init__(command, pathlib.Path(folder) / f"rung-{self.name}.log", "/health", PATH=path)
 
 
-class Router(Process):
-    """One llama-server that runs a process for each rung of presets.ini, as `mrrope ladder` writes it."""
+class Written(Process):
+    """The folder that `mrrope ladder` writes, by the commands of its README: one llama-server that runs a process for each rung."""
 
-    def __init__(self, lengths, folder, mrrope):
-        text = "version = 1\n[*]\nnp = 1\nt = 1\nload-on-startup = true\n"
-        for length in lengths:
-            text += f"[tiny-{name_of(length)}]\nc = {length}\n"
-            if length == lengths[0]:
-                text += f"m = {MODEL}\n"
-            else:
-                script = sidecar(length, folder, mrrope) / "serve.sh"
-                keys = re.search("--override-kv '([^']*)'", script.read_text())[1]
-                text += f"m = {next(script.parent.glob('*-00001-of-*'))}\noverride-kv = {keys}\n"
-        presets = pathlib.Path(folder) / "presets.ini"
-        presets.write_text(text)
-        command = [llama_server(), "--models-preset", presets, "--models-max", len(lengths), "--port", "{port}"]
-        super().__init__(command, pathlib.Path(folder) / "router.log", "/health")
-        self.rungs = [types.SimpleNamespace(url=self.url, length=n, name=name_of(n), served=f"tiny-{name_of(n)}") for n in lengths]
+    def __init__(self, longest, folder, mrrope):
+        model = pathlib.Path(folder) / "tiny.gguf"
+        model.symlink_to(MODEL)
+        self.folder = pathlib.Path(folder) / "deploy"
+        self.gateway_port = next(port for port in iter(free_port, None) if is_free(port + 1))
+        subprocess.run([mrrope, "ladder", model, "-c", str(longest), "--reserve", "64", "-o", self.folder, "--port", str(self.gateway_port)],
+                       check=True, capture_output=True)
+        command = ["sh", "-c", "exec " + self.line("llama-server ")]
+        super().__init__(command, pathlib.Path(folder) / "router.log", "/health", port=self.gateway_port + 1, cwd=self.folder,
+                         PATH=f"{llama_server().parent}:{os.environ['PATH']}", LLAMA_ARG_THREADS="1")
+
+    def line(self, word):
+        """The command of README.md with this word."""
+        return next(line for line in (self.folder / "README.md").read_text().splitlines() if line.startswith(word))
+
+    def gateway(self, litellm):
+        return Process(["sh", "-c", self.line("LITELLM_LOCAL_MODEL_COST_MAP=True litellm ")], self.folder / "litellm.log", "/health/liveliness",
+                       port=self.gateway_port, cwd=self.folder, PATH=f"{litellm.parent}:{os.environ['PATH']}", LITELLM_MASTER_KEY=KEY)
 
     def child(self, name):
         """The id of its process for the rung `name`."""
