@@ -14,6 +14,7 @@ import collections
 import concurrent.futures
 import contextlib
 import json
+import os
 import pathlib
 import random
 import re
@@ -310,32 +311,33 @@ def memory(study):
 
 
 class VllmRung(g.Process):
-    """`vllm serve` on a processor (tools/engine_env vllm_server), with the small model as a folder."""
+    """A rung of the folder that `mrrope ladder` wrote, by its start.sh, on a processor (tools/engine_env vllm_server)."""
 
-    served = "tiny"
-
-    def __init__(self, length, folder, checkpoint):
-        self.length, self.name = length, f"vllm-{length}"
-        command = [environment("vllm_server").with_name("vllm"), "serve", checkpoint, "--served-model-name", "tiny", "--max-model-len", length,
-                   "--dtype", "float32", "--enforce-eager", "--host", "127.0.0.1", "--port", "{port}"]  # fmt: skip
-        super().__init__(command, folder / f"{self.name}.log", "/health", VLLM_CPU_KVCACHE_SPACE="1", VLLM_CPU_OMP_THREADS_BIND="nobind",
-                         OMP_NUM_THREADS="1", VLLM_NO_USAGE_STATS="1", HF_HUB_OFFLINE="1", TORCH_COMPILE_DISABLE="1")  # fmt: skip
+    def __init__(self, folder, name, length, index):
+        self.length, self.name = length, f"tiny-{name}"
+        command = ["sh", "vllm/start.sh", name, "--dtype", "float32", "--enforce-eager"]
+        path = f"{environment('vllm_server').parent}:{os.environ['PATH']}"
+        super().__init__(command, folder.path / f"vllm-{name}.log", "/health", port=folder.port + 1 + index, cwd=folder.path, PATH=path,
+                         VLLM_CPU_KVCACHE_SPACE="1", VLLM_CPU_OMP_THREADS_BIND="nobind", OMP_NUM_THREADS="1", VLLM_NO_USAGE_STATS="1",
+                         HF_HUB_OFFLINE="1", TORCH_COMPILE_DISABLE="1")  # fmt: skip
 
 
 def vllm(study):
-    """Two rungs, 512 and 2k: five lengths to each side of the border, every kind, with a limit and without."""
+    """Two rungs, 512 and 2k: two lengths to each side of the border, every kind, with a limit and without."""
     (study.folder / "vllm.jsonl").unlink(missing_ok=True)
-    plain_folder, extended = study.folder / "tiny", study.folder / "tiny-2k"
-    if not extended.exists():
-        subprocess.run([environment("gguf"), ROOT / "tests" / "engines" / "gguf_folder.py", g.MODEL, plain_folder], check=True)
-        subprocess.run([study.args.mrrope, "extend", plain_folder, "-c", "2k", "--target", "vllm", "-o", extended], check=True)
-    rungs = [study.keep(VllmRung(length, study.folder, checkpoint)) for length, checkpoint in ((512, plain_folder), (2048, extended))]
+    model = study.folder / "tiny"
+    if not model.exists():
+        subprocess.run([environment("gguf"), ROOT / "tests" / "engines" / "gguf_folder.py", g.MODEL, model], check=True)
+    folder = g.Folder(study.args.mrrope, model, study.folder / "deploy", "--rungs", "512,2k", "--reserve", str(RESERVE))
+    rungs = [study.keep(VllmRung(folder, name, length, i)) for i, (name, length) in enumerate((("512", 512), ("2k", 2048)))]
     for rung in rungs:
         rung.wait()
     around = {path: g.ask(rungs[0].url, path, g.body_of(path, "a", max_tokens=1)).prompt - 1 for path in (g.CHAT, g.TEXT)}
+    written = (folder.path / "gateway" / "litellm.yaml").read_text()
+    without = "".join(line for line in written.splitlines(True) if "callbacks:" not in line)
     count_of = collections.Counter()
     for hook in (True, False):
-        proxy = study.keep(g.gateway(study.folder / f"vllm-{hook}", g.configuration(rungs, RESERVE, "vllm", hook), study.litellm)).wait()
+        proxy = study.keep(folder.gateway(study.litellm) if hook else g.gateway(study.folder / "vllm-plain", without, study.litellm)).wait()
         for path, stream in KINDS:
             for border in (512, 2048):
                 for limit in (8, None):

@@ -99,27 +99,29 @@ class Rung(Process):
         super().__init__(command, pathlib.Path(folder) / f"rung-{self.name}.log", "/health", PATH=path)
 
 
-class Written(Process):
-    """The folder that `mrrope ladder` writes, by the commands of its README: one llama-server that runs a process for each rung."""
+class Folder:
+    """What `mrrope ladder` writes, and what the commands of its README start. The port of the gateway, and those after it, are free."""
 
-    def __init__(self, longest, folder, mrrope):
-        model = pathlib.Path(folder) / "tiny.gguf"
-        model.symlink_to(MODEL)
-        self.folder = pathlib.Path(folder) / "deploy"
-        self.gateway_port = next(port for port in iter(free_port, None) if is_free(port + 1))
-        subprocess.run([mrrope, "ladder", model, "-c", str(longest), "--reserve", "64", "-o", self.folder, "--port", str(self.gateway_port)],
-                       check=True, capture_output=True)
-        command = ["sh", "-c", "exec " + self.line("llama-server ")]
-        super().__init__(command, pathlib.Path(folder) / "router.log", "/health", port=self.gateway_port + 1, cwd=self.folder,
-                         PATH=f"{llama_server().parent}:{os.environ['PATH']}", LLAMA_ARG_THREADS="1")
+    def __init__(self, mrrope, model, path, *flags):
+        self.path = pathlib.Path(path)
+        self.port = next(port for port in iter(free_port, None) if all(is_free(port + i) for i in (1, 2, 3)))
+        subprocess.run([mrrope, "ladder", model, *flags, "-o", self.path, "--port", str(self.port)], check=True, capture_output=True)
 
-    def line(self, word):
-        """The command of README.md with this word."""
-        return next(line for line in (self.folder / "README.md").read_text().splitlines() if line.startswith(word))
+    def line(self, start):
+        """The command of README.md that begins so."""
+        return next(line for line in (self.path / "README.md").read_text().splitlines() if line.startswith(start))
 
     def gateway(self, litellm):
-        return Process(["sh", "-c", self.line("LITELLM_LOCAL_MODEL_COST_MAP=True litellm ")], self.folder / "litellm.log", "/health/liveliness",
-                       port=self.gateway_port, cwd=self.folder, PATH=f"{litellm.parent}:{os.environ['PATH']}", LITELLM_MASTER_KEY=KEY)
+        return Process(["sh", "-c", self.line("LITELLM_LOCAL_MODEL_COST_MAP=True litellm ")], self.path / "litellm.log", "/health/liveliness",
+                       port=self.port, cwd=self.path, PATH=f"{litellm.parent}:{os.environ['PATH']}", LITELLM_MASTER_KEY=KEY)
+
+
+class Router(Process):
+    """The llama-server of a folder: it runs a process for each rung."""
+
+    def __init__(self, folder):
+        super().__init__(["sh", "-c", "exec " + folder.line("llama-server ")], folder.path / "router.log", "/health", port=folder.port + 1,
+                         cwd=folder.path, PATH=f"{llama_server().parent}:{os.environ['PATH']}", LLAMA_ARG_THREADS="1")
 
     def child(self, name):
         """The id of its process for the rung `name`."""

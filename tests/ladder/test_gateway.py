@@ -42,9 +42,11 @@ class Ladder:
             return process
 
         self.rungs = [keep(g.Rung(length, folder, MRROPE)) for length in LENGTHS]
-        self.router = keep(g.Written(LENGTHS[-1], folder, MRROPE))
+        (folder / "tiny.gguf").symlink_to(g.MODEL)  # clients ask for its name
+        written = g.Folder(MRROPE, folder / "tiny.gguf", folder / "deploy", "-c", str(LENGTHS[-1]), "--reserve", str(RESERVE))
+        self.router = keep(g.Router(written))
         self.hooked = keep(g.gateway(folder / "hooked", g.configuration(self.rungs, RESERVE), LITELLM))
-        self.routed = keep(self.router.gateway(LITELLM))
+        self.routed = keep(written.gateway(LITELLM))
         for process in (*self.rungs, self.router, self.hooked, self.routed):
             process.wait()
         # What a template adds, by the server's own count
