@@ -114,7 +114,7 @@ def judgement(row):
     if row["verdict"] != "named":
         return row["verdict"]
     method, factor, *scale = row["truth"]
-    right = row["method"] == method and (method == "none" or row["factor_low"] * 0.97 <= factor <= row["factor_high"] * 1.03)
+    right = row["method"].partition(":")[0] == method and (method == "none" or row["factor_low"] * 0.97 <= factor <= row["factor_high"] * 1.03)
     right = right and abs((row["scale_off"] or 0) - (scale[0] if scale else 0)) < 0.01
     return "right" if right else "WRONG"
 

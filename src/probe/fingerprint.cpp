@@ -108,14 +108,6 @@ TableVerdict described(const Evidence& evidence) {
   return out;
 }
 
-// What the law of a plan would multiply cos and sin by.
-double scale_of_law(const Plan& plan) {
-  Method own = plan.method;
-  own.attention_scale.reset();
-  const Result<Plan> of_law = make_plan(plan.spec, plan.context_target, own);
-  return (of_law ? *of_law : plan).groups.front().attention_scale;
-}
-
 }  // namespace
 
 TableVerdict Fingerprint::verdict() const {

@@ -204,11 +204,16 @@ std::optional<Fingerprint::Impl::Factor> Fingerprint::Impl::factor() const {
                 std::sqrt(squares * n / (n - 1)) / bend * std::log(kAside)};
 }
 
-// The factor as it was measured, once: a table that nobody suspected, and that is nearer than those on the grid.
+// The factor as it was measured, once: a table that nobody suspected, and that is nearer than those on the grid. And
+// the whole one in reach of that, which people set: a line along the factor ends beside it where the scale is off, too.
 void Fingerprint::Impl::sharpen() {
   sharpened = true;
   const std::optional<Factor> measured = factor();
   if (!measured || is_noisy()) return;
+  const double whole = std::round(std::exp(measured->log));
+  if (whole > 1 && std::abs(std::log(whole) - measured->log) <= 2 * measured->error) {
+    add(as_much_off_at(evidence.suspect(), whole), true);
+  }
   const double off = measured->log - std::log(table_factor(evidence.suspect().plan));
   if (std::abs(off) <= kSameTable + certain_t(evidence.texts.size() - 1) * measured->error) return;
   add(at_factor(evidence.suspect(), std::exp(measured->log)), true);

@@ -109,6 +109,23 @@ std::optional<Suspect> at_factor(const Suspect& one, double factor) {
   return suspect(one.plan.spec, method, factor);
 }
 
+double scale_of_law(const Plan& plan) {
+  Method own = plan.method;
+  own.attention_scale.reset();
+  const Result<Plan> of_law = make_plan(plan.spec, plan.context_target, own);
+  return (of_law ? *of_law : plan).groups.front().attention_scale;
+}
+
+std::optional<Suspect> as_much_off_at(const Suspect& one, double factor) {
+  if (!reads_factor(one.plan.method.law)) return std::nullopt;
+  Method law = one.plan.method;
+  law.factor.reset();
+  law.attention_scale.reset();
+  const std::optional<Suspect> other = suspect(one.plan.spec, law, factor);
+  if (!other || !one.plan.method.attention_scale) return other;
+  return rescaled(*other, one.plan.groups.front().attention_scale / scale_of_law(one.plan));
+}
+
 std::vector<Suspect> nearest_factors(const Suspect& one) {
   std::vector<Suspect> out;
   const double factor = table_factor(one.plan);

@@ -22,6 +22,10 @@ std::optional<Suspect> rescaled(const Suspect& one, double times);
 std::vector<Suspect> neighbours(const Suspect& one, bool other_factors);
 // Its law and scale at another factor; nothing for laws that read none.
 std::optional<Suspect> at_factor(const Suspect& one, double factor);
+// What the law of a plan would multiply cos and sin by.
+double scale_of_law(const Plan& plan);
+// Its law at another factor, its attention scale off the law's by the same share.
+std::optional<Suspect> as_much_off_at(const Suspect& one, double factor);
 // Its law at factors within a fifth, whole ones among them.
 std::vector<Suspect> nearest_factors(const Suspect& one);
 // 4 for 3.95, 3.5 for 3.52: what people set; else as it is.
