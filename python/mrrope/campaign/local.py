@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""Jobs one after the other, here: `--local`."""
+
+from __future__ import annotations
+
+from ..errors import Error
+from .work import is_done, perform
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .folder import Folder
+    from .jobs import Job
+    from .progress import Progress
+
+
+def run_here(jobs: Iterable[Job], retries: int, folder: Folder, mrrope: str, progress: Progress) -> None:
+    for job in jobs:
+        if is_done(job, folder):
+            progress.was_done(job)
+            continue
+        for left in reversed(range(retries + 1)):
+            progress.started(job)
+            try:
+                seconds = perform(job, str(folder.path), mrrope)
+            except (Error, OSError) as error:
+                progress.failed(job, str(error), left)
+            else:
+                progress.done(job, seconds)
+                break
