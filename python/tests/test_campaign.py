@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -110,6 +111,20 @@ def test_yaml_says_the_same_and_a_key_that_stands_twice_is_refused(read, tmp_pat
     (tmp_path / "c.yaml").write_text("schema: mrrope.campaign/1\nname: a\nname: b\n")
     with pytest.raises(mrrope.Error, match='c.yaml:3:1: "name" stands twice'):
         read_campaign(str(tmp_path / "c.yaml"))
+
+
+def test_the_json_schema_agrees_with_the_reader(read):
+    """Beside the package, in a checkout: editors complete and check with it."""
+    path = pathlib.Path(__file__).resolve().parents[2] / "docs/schemas/mrrope.campaign-1.json"
+    jsonschema = pytest.importorskip("jsonschema", reason="no jsonschema here; see tools/engine_env ray")
+    check = jsonschema.Draft202012Validator(json.loads(path.read_text())).is_valid
+    read()
+    assert check(tomllib.loads(BASIC))
+    for old, new in (("samples = 3", "sample = 3"), ("samples = 3", "samples = -3"), ("512]", '"half"]'), ("llama.cpp", "llama"),
+                     ("mrrope.campaign/1", "mrrope.campaign/2"), ('name = "tiny"', 'name = "../tiny"')):  # fmt: skip
+        assert not check(tomllib.loads(BASIC.replace(old, new))), new
+        with pytest.raises(mrrope.Error):
+            changed(read, old, new)
 
 
 def test_jobs_are_models_times_plans_times_shards_and_every_text_is_read_once(read):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from .file import as_folder
 from .jobs import jobs_of
 from .work import is_done
 
@@ -49,6 +50,15 @@ class Board:
         self.cell(job).done += 1
         self.cell(job).tokens_done += job.tokens
 
+    def set_running(self, names: list[str]) -> None:
+        """Names of jobs that are at work now."""
+        at_work: dict[str, int] = {}
+        for name in names:
+            serving = name.rpartition("/")[0]
+            at_work[serving] = at_work.get(serving, 0) + 1
+        for (model, plan), cell in self.cells.items():
+            cell.running = at_work.get(f"{model}/{as_folder(plan)}", 0)
+
     def total(self) -> Cell:
         values = [dataclasses.astuple(cell) for cell in self.cells.values()]
         return Cell(*map(sum, zip(*values)))
@@ -65,7 +75,8 @@ class Board:
 def board_of(campaign: Campaign, folder: Folder) -> tuple[Board, dict[str, str]]:
     """From the folder alone, for another shell than the driver's; and why jobs failed, by name."""
     board = Board(campaign)
-    running = set(folder.running())
+    running = folder.running()
+    board.set_running(running)
     failed: dict[str, str] = {}
     for event in folder.events():
         name = str(event.get("job"))
@@ -77,7 +88,6 @@ def board_of(campaign: Campaign, folder: Folder) -> tuple[Board, dict[str, str]]
             board.add_done(job)
             failed.pop(job.name, None)
         elif job.name in running:
-            board.cell(job).running += 1
             failed.pop(job.name, None)
         elif job.name in failed:
             board.cell(job).failed += 1

@@ -21,7 +21,7 @@ def run_here(jobs: Iterable[Job], retries: int, folder: Folder, mrrope: str, pro
             progress.was_done(job)
             continue
         for left in reversed(range(retries + 1)):
-            progress.started(job)
+            progress.tick()
             try:
                 seconds = perform(job, str(folder.path), mrrope)
             except (Error, OSError) as error:

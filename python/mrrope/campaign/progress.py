@@ -34,21 +34,17 @@ class Progress:
         """By an earlier driver."""
         self.board.add_done(job)
 
-    def started(self, job: Job) -> None:
-        self.board.cell(job).running += 1
-        self._folder.log("started", job)
-        self._say("started", job)
-
     def done(self, job: Job, seconds: float) -> None:
-        self.board.cell(job).running -= 1
         self.board.add_done(job)
         self._tokens += job.tokens
         self._folder.log("done", job, seconds=round(seconds, 3), tokens=job.tokens)
-        self._say(f"done in {duration(seconds)}", job)
+        if self._live:
+            self._draw()
+        else:
+            print(f"{job.name}: done in {duration(seconds)} ({self.summary()})", file=sys.stderr, flush=True)
 
     def failed(self, job: Job, error: str, left: int) -> None:
         """`left`: how often it will be tried again."""
-        self.board.cell(job).running -= 1
         self.board.cell(job).failed += left == 0
         self._folder.log("again" if left else "failed", job, error=error)
         self.note(f"{job.name}: {error}" + ("; trying again" if left else ""))
@@ -64,13 +60,14 @@ class Progress:
         self._draw()
 
     def end(self) -> None:
+        """Nobody is at work any more."""
         self._wipe()
         self._live = False
+        self.board.set_running([])
 
     def summary(self) -> str:
         total = self.board.total()
         words = [f"{total.done} of {total.jobs} jobs"]
-        words += [f"{total.running} running"] if total.running else []
         words += [f"{total.failed} failed"] if total.failed else []
         passed = time.monotonic() - self._began
         if self._tokens and passed > 0:
@@ -80,16 +77,11 @@ class Progress:
                 words.append(f"{duration((total.tokens - total.tokens_done) / pace)} left")
         return ", ".join(words)
 
-    def _say(self, what: str, job: Job) -> None:
-        if self._live:
-            self._draw()
-        else:
-            print(f"{job.name}: {what} ({self.summary()})", file=sys.stderr, flush=True)
-
     def _draw(self, now: bool = False) -> None:
         if not self._live or (not now and time.monotonic() < self._next):
             return
         self._wipe()
+        self.board.set_running(self._folder.running())
         width, height = shutil.get_terminal_size()
         lines = [line[: width - 1] for line in (*self.board.lines()[: height - 3], self.summary())]
         print("\n".join(lines), file=sys.stderr, flush=True)
