@@ -11,6 +11,8 @@ steps, so memory is that of the weights and the cache. Tasks that ask from files
 from __future__ import annotations
 
 import argparse
+import functools
+import itertools
 import json
 import pathlib
 import sys
@@ -25,8 +27,10 @@ from .reading import tokens as parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
+
+    Work = tuple[str, Callable[[Any], dict[str, Any]]]  # the key of a record, and what makes it of the model
 
 _BUCKET = 256  # tokens, as in docs/evaluation.md
 _CHARACTERS = 16  # of a text for each token that is wanted: more than any tokenizer takes
@@ -86,17 +90,16 @@ class _Measured:
         """Loads the model only if something is missing."""
         run = _core.open_run(self._asked.output, json.dumps(self._info))
         tokens = Tokens(_transformers().AutoTokenizer.from_pretrained(self._asked.model))
-        work = self._texts(tokens) if self._asked.kind == "ppl" else self._samples()
-        missing = ((key, item) for key, item in work if key not in run)
+        work = self._texts(tokens) if self._asked.kind == "ppl" else self._samples(tokens)
+        missing = ((key, measure) for key, measure in work if key not in run)
         first = next(missing, None)
         if first is None:
             return
         model = self._loaded()
         put(model, self._plan)
-        ends = _ends_of(model)
-        for key, item in (first, *missing):
+        for key, measure in itertools.chain([first], missing):
             began = time.monotonic()
-            found = self._read(model, key, item) if self._asked.kind == "ppl" else self._answer(model, tokens, ends, item)
+            found = measure(model)
             found |= {"schema": "mrrope.record/1", "key": key, "method": self._asked.label, "factor": self._factor}
             run.append(json.dumps({**found, "seconds": round(time.monotonic() - began, 6)}))
 
@@ -114,7 +117,7 @@ class _Measured:
 
     # ---- perplexity
 
-    def _texts(self, tokens: Tokens) -> Iterator[tuple[str, tuple[str, list[int]]]]:
+    def _texts(self, tokens: Tokens) -> Iterator[Work]:
         lengths = self._asked.lengths
         for file in self._asked.file:
             for at, text in enumerate(contents_of(pathlib.Path(file), _CHARACTERS * max(lengths))):
@@ -122,11 +125,9 @@ class _Measured:
                 ids = tokens.bos + tokens.of(text)
                 reach = max((length for length in lengths if length <= len(ids)), default=0)
                 if reach > 1:
-                    yield self._key(ids[:reach], sorted(lengths)), (name, ids[:reach])
+                    yield self._key(ids[:reach], sorted(lengths)), functools.partial(self._read, name, ids[:reach])
 
-    def _read(self, model: Any, key: str, item: tuple[str, list[int]]) -> dict[str, Any]:
-        del key
-        name, ids = item
+    def _read(self, name: str, ids: list[int], model: Any) -> dict[str, Any]:
         nll = Reader(model).nll(ids, 1).tolist()
         points = [
             {"length": length, "predicted": length - 1, "nll": sum(nll[: length - 1])}
@@ -151,8 +152,8 @@ class _Measured:
 
     # ---- benchmarks
 
-    def _samples(self) -> Iterator[tuple[str, tuple[str, int, int, float | None]]]:
-        """(task, length, index, depth) of this shard: the same samples as elsewhere, though shards are cut otherwise."""
+    def _samples(self, tokens: Tokens) -> Iterator[Work]:
+        """Of this shard: the same samples as elsewhere, though shards are cut otherwise."""
         tasks, samples, depths = _DEFAULTS[self._asked.kind]
         generated = _core.generated_tasks(self._asked.kind)
         tasks = self._asked.tasks or tasks
@@ -170,13 +171,13 @@ class _Measured:
                     if (at - 1) % int(shards) != int(shard):
                         continue
                     depth = None if not depths else index % depths / (depths - 1) if depths > 1 else 0.5
-                    yield self._key(task, length, self._asked.seed, index, depth, self._asked.haystack), (task, length, index, depth)
+                    key = self._key(task, length, self._asked.seed, index, depth, self._asked.haystack)
+                    yield key, functools.partial(self._answer, tokens, task, length, index, depth)
 
-    def _answer(self, model: Any, tokens: Tokens, ends: set[int], item: tuple[str, int, int, float | None]) -> dict[str, Any]:
-        task, length, index, depth = item
+    def _answer(self, tokens: Tokens, task: str, length: int, index: int, depth: float | None, model: Any) -> dict[str, Any]:
         prompt = Prompt(tokens, task, self._haystack(length), length, self._asked.seed, index, depth)
         sample, reader = prompt.sample, Reader(model)
-        text, new, cut = prompt.reply(reader, ends, sample.max_new_tokens)
+        text, new, cut = prompt.reply(reader, _ends_of(model), sample.max_new_tokens)
         nll, right_tokens = prompt.right_answer(reader)
         answer = {
             "length": length,

@@ -157,7 +157,7 @@ def _toml(text: str, path: pathlib.Path) -> Any:
 
 def _yaml(text: str, path: pathlib.Path) -> Any:
     try:
-        import yaml
+        import yaml  # type: ignore[import-untyped]
     except ImportError:
         raise Error("YAML needs PyYAML: pip install 'mrrope[campaign]'; or write TOML", "unsupported", str(path)) from None
 
