@@ -33,7 +33,7 @@ import campaigns  # noqa: E402
 from campaigns import drive, driving, kill, records, servers_of, wait_for, workers, write  # noqa: E402
 
 os.environ.update(campaigns.QUIET)
-LONG = [{"kind": "niah", "samples": 2, "depths": 5}, {"kind": "ruler", "tasks": ["niah_single_1", "niah_multikey_1"], "samples": 5}]
+LONG = [{"kind": "niah", "samples": 2, "depths": 5}, {"kind": "ruler", "tasks": ["niah_single_1"], "samples": 10}]
 
 
 def kills(folder):

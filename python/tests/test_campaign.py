@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Campaign files, jobs and folders: what needs neither Ray nor an engine. tests/campaign has those."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -210,6 +211,22 @@ def test_a_program_that_fails_is_quoted_by_its_last_start(tmp_path):
         with pytest.raises(mrrope.Error) as caught:
             programs.run(["sh", "-c", f"echo {text}; exit 7"], log)
     assert str(caught.value).endswith("ended with status 7: second")
+
+
+def test_what_cannot_be_is_tried_once_and_what_failed_again(read, tmp_path, monkeypatch):
+    """A program that ends with 2 was asked for something wrong, docs/json.md."""
+    from mrrope.campaign.command import main
+
+    read()
+    monkeypatch.setattr("mrrope.campaign.delivery.deliver", lambda job, folder: None)
+    monkeypatch.setattr("mrrope.campaign.engines.ready", lambda *_: contextlib.nullcontext(lambda kind: [str(tmp_path / "mrrope")]))
+    for status, tried in ((2, 1), (1, 3)):
+        program = tmp_path / "mrrope"
+        program.write_text(f"#!/bin/sh\necho x >>{tmp_path}/tried-{status}\nexit {status}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("MRROPE_BIN", str(program))
+        assert main([str(tmp_path / "c.toml"), "--local"]) == 1
+        assert (tmp_path / f"tried-{status}").read_text().count("x") == tried * 2
 
 
 def test_table_2_costs_what_docs_scale_says(read):

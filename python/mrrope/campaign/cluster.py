@@ -14,7 +14,7 @@ import pathlib
 
 from ..errors import Error
 from .programs import program
-from .work import is_done, perform
+from .work import is_done, is_worth_another, perform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ class _Driver:
                 seconds = self._ray.get(one)
             except self._ray.exceptions.RayError as error:
                 cause = getattr(error, "cause", None) or error
+                left = left if is_worth_another(cause) else 0
                 self._progress.failed(job, str(cause).strip() or type(cause).__name__, left)
                 if left:
                     self._submit(job, left - 1)

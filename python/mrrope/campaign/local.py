@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ..errors import Error
-from .work import is_done, perform
+from .work import is_done, is_worth_another, perform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ def run_here(jobs: Iterable[Job], retries: int, folder: Folder, mrrope: str, pro
             try:
                 seconds = perform(job, str(folder.path), mrrope)
             except (Error, OSError) as error:
+                left = left if is_worth_another(error) else 0
                 progress.failed(job, str(error), left)
+                if not left:
+                    break
             else:
                 progress.done(job, seconds)
                 break

@@ -35,12 +35,13 @@ def program(name: str, variable: str = "") -> str:
 
 
 def run(words: list[str], log: pathlib.Path, environment: Mapping[str, str] | None = None) -> None:
-    """Until it ends. Error: another status than 0, with the end of what it said."""
+    """Until it ends. Error: another status than 0, with the end of what it said; 2 is "invalid argument", for ever."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with _started(words, log, environment or {}) as process:
         status = process.wait()
     if status != 0:
-        raise Error(f"ended with status {status}: {_end_of(log)}", "input/output", shlex.join(words[:3]))
+        code = "invalid argument" if status == 2 else "input/output"
+        raise Error(f"ended with status {status}: {_end_of(log)}", code, shlex.join(words[:3]))
 
 
 @contextlib.contextmanager

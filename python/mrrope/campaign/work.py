@@ -6,6 +6,7 @@ from __future__ import annotations
 import pathlib
 import time
 
+from ..errors import Error
 from . import delivery, engines
 from .folder import Folder
 from .programs import run
@@ -19,6 +20,11 @@ def is_done(job: Job, folder: Folder) -> bool:
     if not job.steps and job.plan.minutes:
         return delivery.is_searched(job, folder)
     return all(folder.is_done(step) for step in job.steps)
+
+
+def is_worth_another(error: Exception) -> bool:
+    """Whether the same job may do better when it is tried again: not if it was asked for something that cannot be."""
+    return not isinstance(error, Error) or error.code in ("input/output", "cancelled")
 
 
 def perform(job: Job, path: str, mrrope: str) -> float:
