@@ -39,7 +39,11 @@ def run_on_cluster(
     except ImportError:
         raise Error("campaigns on a cluster need Ray: pip install 'mrrope[campaign]'; or --local", "unsupported") from None
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="warning")
+    try:
+        ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="warning")
+    except Exception as error:  # of whatever kind: a node that is late (30 s) is a plain Exception
+        ray.shutdown()
+        raise Error(f"Ray does not start or answer: {error}; --local does without", "input/output", address or "") from None
     try:
         _Driver(ray, retries, folder, mrrope, progress, work).run(iter(jobs))
     finally:
