@@ -35,7 +35,8 @@ def estimate(campaign: Campaign, gpus: int, flops: float) -> list[str]:
     lines.append(f"{len(campaign.models)} models x {len(campaign.plans)} plans x {campaign.shards} shards: {jobs:,} jobs of "
                  f"{len(campaign.measurements)} measurements, {prompts * len(campaign.models):,} prompts, "
                  f"{tokens * len(campaign.models):,} tokens")  # fmt: skip
-    lines.append(f"{hours:,.1f} GPU-hours at {flops:.2g} operations a second" + (f", {hours / gpus:,.1f} hours on {gpus} GPUs" if gpus else ""))
+    on_all = f", {hours / gpus:,.1f} hours on {gpus} GPUs" if gpus else ""
+    lines.append(f"{hours:,.1f} GPU-hours at {flops:.2g} operations a second{on_all}")
     disk = prompts * len(campaign.models) * _RECORD_BYTES + jobs * _LOG_BYTES
     lines.append(f"{disk / 1e6:,.1f} MB of records and logs in {campaign.output}")
     return lines
