@@ -39,6 +39,9 @@ void add_merge(CLI::App& program, Action& action);
 void add_export(CLI::App& program, Action& action);
 void add_methods(CLI::App& program, Action& action);
 
+// mrrope campaign: becomes the Python that has it. `argv`: its words, beginning with a name. Returns if there is none.
+int run_campaign(int argc, char** argv);
+
 // Prints the error and what to do about it; 2 if it lies in what was typed (its place is a flag), else 1.
 int fail(const Error& error, std::string_view hint = {});
 

@@ -63,6 +63,7 @@ int run(std::vector<std::string> words) {
   const auto argc = static_cast<int>(words.size());
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "eval") return run_eval(argv + 1);
+  if (first == "campaign") return run_campaign(argc - 1, argv + 1);
   const bool attention = std::find(argv, argv + argc, std::string_view("--attention")) != argv + argc;
   if (first == "tune" || first == "probe" || (first == "analyze" && attention)) return run_eval(argv);
   if (first == "complete" && argc > 3 &&
@@ -94,6 +95,11 @@ int run(std::vector<std::string> words) {
                          "\n"
                          "  mrrope probe http://localhost:8080 -m model.gguf\n"
                          "  mrrope probe --help\n");
+  program.add_subcommand("campaign",
+                         "models x plans x measurements, here or on a Ray cluster\n"
+                         "\n"
+                         "  mrrope campaign campaign.yaml --dry-run\n"
+                         "  mrrope campaign --help\n");
   add_compare(program, action);
   add_report(program, action);
   add_merge(program, action);

@@ -145,12 +145,14 @@ class Tokens:
 class Prompt:
     """A sample as one model reads it: its tokens, and those of the right answers after them."""
 
-    def __init__(self, tokens: Tokens, task: str, haystack: str, length: int, seed: int, index: int) -> None:
+    def __init__(
+        self, tokens: Tokens, task: str, haystack: str, length: int, seed: int, index: int, depth: float | None = None
+    ) -> None:
         def count(text: str) -> int:
             return len(tokens.of(text))
 
         self._tokens = tokens
-        self.sample = _core.make_sample(task, haystack, length, seed, index, tokens.frame_tokens, count)
+        self.sample = _core.make_sample(task, haystack, length, seed, index, tokens.frame_tokens, count, depth)
         prefix = self.sample.answer_prefix
         self.ids = tokens.prompt(self.sample, prefix)
         self.right: list[tuple[list[int], int]] = []  # prompt and answer, and where the answer begins
@@ -164,23 +166,34 @@ class Prompt:
         if not self.right:
             raise Error(f"no right answer of {task} is made of tokens of its own", "unsupported", "tokenizer")
 
-    def nll(self, reader: Reader) -> float:
-        """-ln p per token of the right answer: of any of its spellings, by the tokens of the likeliest."""
+    def right_answer(self, reader: Reader) -> tuple[float, int]:
+        """-ln p of the right answer, of any of its spellings, and the tokens of the likeliest."""
         import math
 
         spellings = [(float(reader.nll(ids, first).sum()), len(ids) - first) for ids, first in self.right]
         least, tokens = min(spellings)
-        return (least - math.log(sum(math.exp(least - nll) for nll, _ in spellings))) / tokens
+        return least - math.log(sum(math.exp(least - nll) for nll, _ in spellings)), tokens
 
-    def score(self, reader: Reader, ends: set[int]) -> float:
-        """Of what the model says when it may say as much as a right answer; `ends`: tokens that end a text."""
-        most = max(len(ids) - first for ids, first in self.right) + _AFTER_RIGHT
+    def nll(self, reader: Reader) -> float:
+        """-ln p per token of the right answer."""
+        nll, tokens = self.right_answer(reader)
+        return nll / tokens
+
+    def reply(self, reader: Reader, ends: set[int], most: int) -> tuple[str, int, bool]:
+        """What the model says in `most` tokens, how many it took, and whether it was cut off; `ends`: what ends a text."""
         reply: list[int] = []
         text = ""
-        while len(reply) < most and not (self.sample.stops_at_newline and "\n" in text.lstrip()):
+        while len(reply) < most:
+            if self.sample.stops_at_newline and "\n" in text.lstrip():
+                return text, len(reply), False
             token = reader.likeliest(self.ids + reply)
             if token in ends:
-                break
+                return text, len(reply), False
             reply.append(token)
             text = self._tokens.text_after(self.ids[-1], reply)
-        return self.sample.score(text)
+        return text, len(reply), True
+
+    def score(self, reader: Reader, ends: set[int]) -> float:
+        """Of what the model says when it may say as much as a right answer."""
+        most = max(len(ids) - first for ids, first in self.right) + _AFTER_RIGHT
+        return self.sample.score(self.reply(reader, ends, most)[0])

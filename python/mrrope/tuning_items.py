@@ -54,7 +54,7 @@ class Items:
         wanted = (_ITEMS + _HELD_OUT_TEXTS) * self.read
         if texts is None:
             texts = [_core.built_in_story(_BYTES_PER_TOKEN * wanted)]
-        contents = [_contents(text, 2 * _BYTES_PER_TOKEN * wanted) for text in texts]
+        contents = [contents_of(text, 2 * _BYTES_PER_TOKEN * wanted) for text in texts]
         self._split([(tokens.bos + tokens.of(text))[:wanted] for several in contents for text in several])
         self._haystack = "\n\n".join(contents[0]).encode("utf-8")[:_HAYSTACK_BYTES].decode("utf-8", "ignore")
 
@@ -112,7 +112,7 @@ class Items:
         return [self._prompt(*kind, seed, index) for kind in kinds for index in range(_HELD_OUT_SAMPLES)]
 
 
-def _contents(text: Text, characters: int) -> list[str]:
+def contents_of(text: Text, characters: int) -> list[str]:
     """Of a .jsonl the documents, one per line; of anything else itself."""
     if isinstance(text, str):
         return [text[:characters].encode("utf-8", "replace").decode("utf-8")]

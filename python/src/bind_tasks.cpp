@@ -3,6 +3,7 @@
 // Prompts of long-context tasks, made to the length that a tokenizer in Python counts.
 #include <fmt/format.h>
 
+#include "mrrope/records.h"
 #include "mrrope/tasks.h"
 #include "python/src/convert.h"
 #include "python/src/types.h"
@@ -20,15 +21,17 @@ struct Prompt {
 };
 
 Prompt made(std::string_view name, std::string haystack, nb::object length, std::uint64_t seed, std::int64_t index,
-            std::int64_t frame_tokens, const nb::typed<nb::callable, std::int64_t(nb::str)>& count) {
+            std::int64_t frame_tokens, const nb::typed<nb::callable, std::int64_t(nb::str)>& count,
+            std::optional<double> depth) {
   const eval::Task* task = eval::find_task(name);
   if (task == nullptr) raise({ErrorCode::invalid_argument, fmt::format("there is no task \"{}\"", name), "tasks"});
   // What the tokenizer throws goes through the generators, which hold nothing that its way up would leave behind
   const eval::TokenCount counted = [&](std::string_view piece) -> Result<std::int64_t> {
     return nb::cast<std::int64_t>(count(text(piece)));
   };
+  require(!depth || (*depth >= 0 && *depth <= 1), "depth", "expected 0 to 1");
   const eval::SampleRequest request{
-      .length = tokens(length, "length"), .seed = seed, .index = index, .frame_tokens = frame_tokens};
+      .length = tokens(length, "length"), .seed = seed, .index = index, .depth = depth, .frame_tokens = frame_tokens};
   return {task, value(eval::make_sample(*task, {.haystack = std::move(haystack)}, request, counted))};
 }
 
@@ -46,6 +49,17 @@ void bind_tasks(nb::module_& m) {
       .def_prop_ro(
           "stops_at_newline", [](const Prompt& self) { return self.task->stops_at_newline; },
           "An answer ends with its first line that is not empty.")
+      .def_prop_ro(
+          "references", [](const Prompt& self) { return texts(self.sample.references); },
+          nb::sig("def references(self) -> list[str]"), "What a scored answer is compared with.")
+      .def_prop_ro(
+          "max_new_tokens", [](const Prompt& self) { return self.sample.max_new_tokens; }, "Of an answer.")
+      .def_prop_ro(
+          "depth", [](const Prompt& self) { return self.sample.depth; },
+          "Of the first needle, 0 to 1 of the prompt's tokens; negative: there is none.")
+      .def_prop_ro(
+          "hash", [](const Prompt& self) { return eval::content_hash(self.sample.prompt + self.sample.answer_prefix); },
+          "The same for the same prompt, whatever runs it: what records are paired by.")
       .def(
           "score",
           [](const Prompt& self, std::string_view answer) {
@@ -57,7 +71,19 @@ void bind_tasks(nb::module_& m) {
       });
 
   m.def("make_sample", &made, "task"_a, "haystack"_a, "length"_a, "seed"_a, "index"_a, "frame_tokens"_a, "count"_a,
+        "depth"_a = nb::none(),
         "A prompt that fits `length` tokens with its frame and its answer. `count` says how many tokens a text has.");
+  m.def(
+      "generated_tasks",
+      [](std::string_view group) {
+        std::vector<std::string> names;
+        for (const eval::Task& task : eval::tasks()) {
+          const bool generated = task.needs == eval::TaskNeeds::nothing || task.needs == eval::TaskNeeds::haystack;
+          if (task.group == group && generated) names.emplace_back(task.name);
+        }
+        return names;
+      },
+      "group"_a, "Names of the tasks of a benchmark that need no file of questions.");
   m.def(
       "built_in_story", [](std::size_t bytes) { return text(eval::built_in_story(bytes)); }, "bytes"_a,
       "Prose of built-in words, for those who bring none.");

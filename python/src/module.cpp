@@ -18,6 +18,7 @@ NB_MODULE(_core, m) {
   mrrope::python::bind_engines(m);
   mrrope::python::bind_files(m);
   mrrope::python::bind_tasks(m);
+  mrrope::python::bind_runs(m);
   mrrope::python::bind_tune(m);
   mrrope::python::bind_probe(m);
 }

@@ -48,6 +48,7 @@ void bind_ladder(nanobind::module_& m);
 void bind_engines(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
 void bind_tasks(nanobind::module_& m);
+void bind_runs(nanobind::module_& m);
 void bind_tune(nanobind::module_& m);
 void bind_probe(nanobind::module_& m);
 

@@ -152,8 +152,9 @@ class Usage(unittest.TestCase):
         evals = ["eval"] if os.path.exists(os.path.join(os.path.dirname(PROGRAM), "mrrope-eval")) else []
         for program in [[], *([word] for word in evals)]:
             commands = re.findall(r"^  (\w+) ", run(*program, "--help").split("Commands:")[1], re.MULTILINE)
-            # Without their program, these say what is missing, and have no help
-            for arguments in [program, *([*program, command] for command in commands if command not in ("eval", "probe", "tune") or evals)]:
+            # Without their program, these say what is missing, and have no help; that of campaigns is the Python package
+            apart = {"campaign"} if evals else {"campaign", "eval", "probe", "tune"}
+            for arguments in [program, *([*program, command] for command in commands if command not in apart)]:
                 for line in run(*arguments, "--help").splitlines():
                     self.assertLessEqual(len(line), 80, f"{arguments}: {line}")
 

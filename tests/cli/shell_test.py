@@ -83,7 +83,7 @@ class Manual(unittest.TestCase):
         page = run("man").replace("\\-", "-")
         for command in re.findall(r"^  (\w+) ", run("--help").split("Commands:")[1], re.MULTILINE):
             self.assertIn(f".SS mrrope {command}\n", page)
-            if command in ("eval", "probe", "tune"):  # programs of their own, which may not be there
+            if command in ("campaign", "eval", "probe", "tune"):  # programs of their own, which may not be there
                 continue
             for option in re.findall(r"^  (?:-\w,)?(--[\w-]+)", run(command, "--help"), re.MULTILINE):
                 self.assertIn(option, page, command)

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+import sys
+
+from .command import main
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""How a model is run under a plan: one file for each way, one function in it, and this table.
+
+Each is a context: inside it the model runs, and what it gives are the words that make a command measure it,
+
+    with ready(job, delivered, folder, mrrope) as words:
+        run([*words(kind), *step.words, "-o", run folder])
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from . import endpoints, llama_cpp, llama_server, sglang, transformers, vllm
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..delivery import Delivered
+    from ..folder import Folder
+    from ..jobs import Job
+
+    Words = Callable[[str], list[str]]  # of a kind: "ppl"
+    Ready = Callable[[Job, Delivered | None, Folder, str], contextlib.AbstractContextManager[Words]]
+
+_READY: dict[str, Ready] = {
+    "llama.cpp": llama_cpp.ready,
+    "llama-server": llama_server.ready,
+    "vllm": vllm.ready,
+    "sglang": sglang.ready,
+    "transformers": transformers.ready,
+    "endpoints": endpoints.ready,
+}
+
+
+def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> contextlib.AbstractContextManager[Words]:
+    """`delivered`: None for servers that are there already."""
+    return _READY[job.model.engine](job, delivered, folder, mrrope)

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""Servers that are there already, under a plan each: they are asked, neither started nor stopped."""
+
+from __future__ import annotations
+
+import contextlib
+
+from .served import asking
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from . import Words
+    from ..delivery import Delivered
+    from ..folder import Folder
+    from ..jobs import Job
+
+
+@contextlib.contextmanager
+def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> Iterator[Words]:
+    del delivered, folder
+    yield asking(list(job.model.endpoints[job.plan.name]), job, mrrope)

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: MIT
+"""Campaign files, jobs and folders: what needs neither Ray nor an engine. tests/campaign has those."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import mrrope
+import pytest
+from mrrope.campaign import costs, programs
+from mrrope.campaign.board import board_of
+from mrrope.campaign.file import read_campaign
+from mrrope.campaign.folder import Folder
+from mrrope.campaign.jobs import count_of, jobs_of
+
+tomllib = pytest.importorskip("tomllib", reason="Python 3.10 reads no TOML, and PyYAML may not be there")
+
+BASIC = """
+schema = "mrrope.campaign/1"
+name = "small"
+plans = ["none", "yarn"]
+lengths = ["1k", 512]
+output = "out"
+[[models]]
+name = "tiny"
+path = "tiny.gguf"
+engine = "llama.cpp"
+[[measurements]]
+kind = "niah"
+samples = 3
+[[measurements]]
+kind = "ppl"
+texts = ["*.txt"]
+"""
+
+
+@pytest.fixture(name="read")
+def _read(tmp_path):
+    (tmp_path / "tiny.gguf").touch()
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text("text")
+
+    def read(text=BASIC, tiny=False):
+        (tmp_path / "c.toml").write_text(text)
+        return read_campaign(str(tmp_path / "c.toml"), tiny)
+
+    return read
+
+
+def changed(read, old, new):
+    assert old in BASIC
+    return read(BASIC.replace(old, new))
+
+
+def test_a_file_is_read_with_paths_from_its_own_folder(read, tmp_path):
+    campaign = read()
+    assert campaign.models[0].path == str(tmp_path / "tiny.gguf")
+    assert campaign.measurements[1].values["texts"] == (str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))
+    assert campaign.output == str(tmp_path / "out")
+    assert campaign.measurements[0].lengths == (512, 1024)
+    assert campaign.target == 1024
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("mrrope.campaign/1", "mrrope.campaign/2", 'c.toml: schema: expected "mrrope.campaign/1", found \'mrrope.campaign/2\''),
+        ("samples = 3", "sample = 3", 'measurements[0].sample: there is no such key here; did you mean "samples"?'),
+        ("samples = 3", "samples = -3", "measurements[0].samples: expected a whole number from 0 to 2147483648, found -3"),
+        ("samples = 3", "samples = true", "measurements[0].samples: expected a whole number"),
+        ("512]", '"half"]', "lengths[1]: expected a length such as 4096, 32k or 1M, found 'half'"),
+        ("512]", "0]", "lengths[1]: expected a length"),
+        ("llama.cpp", "llama", "models[0].engine: expected one of llama.cpp, llama-server, vllm,"),
+        ('path = "tiny.gguf"', 'path = "none.gguf"', "models[0].path: "),
+        ('name = "tiny"', 'name = "../tiny"', "models[0].name: expected a name of letters, digits"),
+        ('"yarn"]', '"none"]', '"none" and "none" would share a folder'),
+        ('"yarn"]', '"yarn:a=1", "yarn:a_1"]', "would share a folder"),
+        ('"yarn"]', '{tune = {}, file = "x"}]', "plans[1]: expected a method, or one of"),
+        ('"yarn"]', '{file = "x.json"}]', "there is no such plan file"),
+        ('kind = "ppl"\ntexts = ["*.txt"]', 'kind = "ppl"', "measurements[1].texts: expected texts, found nothing"),
+        ('"*.txt"', '"*.md"', "no file has this name or fits this pattern"),
+        ('output = "out"', 'output = "out"\ntarget = 600', "target: expected at least the longest length, 1024, found 600"),
+        ('engine = "llama.cpp"', 'engine = "llama.cpp"\noptions = {"-x" = 1}', "names of options, without dashes"),
+    ],
+)
+def test_a_mistake_is_refused_with_its_place_and_what_was_expected(read, old, new, said):
+    with pytest.raises(mrrope.Error) as caught:
+        changed(read, old, new)
+    assert said in str(caught.value)
+
+
+def test_tiny_replaces_what_it_names_and_no_more(read):
+    text = BASIC + '[tiny]\nlengths = [256]\n[tiny.measurements]\nsamples = 1\ntexts = ["a.txt"]\n'
+    full, tiny = read(text), read(text, tiny=True)
+    assert full == read()
+    assert tiny.measurements[0].lengths == (256,) and tiny.measurements[0].values["samples"] == "1"
+    assert len(tiny.measurements[1].values["texts"]) == 1 and "samples" not in tiny.measurements[1].values
+    assert tiny.models == full.models
+    with pytest.raises(mrrope.Error, match="expected what a tiny run replaces"):
+        read(BASIC, tiny=True)
+
+
+def test_yaml_says_the_same_and_a_key_that_stands_twice_is_refused(read, tmp_path):
+    yaml = pytest.importorskip("yaml", reason="no PyYAML here; the campaign extra has it")
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(tomllib.loads(BASIC)))
+    assert read_campaign(str(tmp_path / "c.yaml")) == read()
+    (tmp_path / "c.yaml").write_text("schema: mrrope.campaign/1\nname: a\nname: b\n")
+    with pytest.raises(mrrope.Error, match='c.yaml:3:1: "name" stands twice'):
+        read_campaign(str(tmp_path / "c.yaml"))
+
+
+def test_the_json_schema_agrees_with_the_reader(read):
+    """Beside the package, in a checkout: editors complete and check with it."""
+    path = pathlib.Path(__file__).resolve().parents[2] / "docs/schemas/mrrope.campaign-1.json"
+    jsonschema = pytest.importorskip("jsonschema", reason="no jsonschema here; see tools/engine_env ray")
+    check = jsonschema.Draft202012Validator(json.loads(path.read_text())).is_valid
+    read()
+    assert check(tomllib.loads(BASIC))
+    for old, new in (("samples = 3", "sample = 3"), ("samples = 3", "samples = -3"), ("512]", '"half"]'), ("llama.cpp", "llama"),
+                     ("mrrope.campaign/1", "mrrope.campaign/2"), ('name = "tiny"', 'name = "../tiny"')):  # fmt: skip
+        assert not check(tomllib.loads(BASIC.replace(old, new))), new
+        with pytest.raises(mrrope.Error):
+            changed(read, old, new)
+
+
+def test_jobs_are_models_times_plans_times_shards_and_every_text_is_read_once(read):
+    campaign = changed(read, 'output = "out"', "shards = 3")
+    jobs = list(jobs_of(campaign))
+    assert len(jobs) == count_of(campaign) == 2 * 3
+    assert len({job.name for job in jobs}) == 6
+    yarn = [step.words for job in jobs if job.plan.name == "yarn" for step in job.steps]
+    assert sorted(words[words.index("--shard") + 1] for words in yarn if "--shard" in words) == ["0/3", "1/3", "2/3"]
+    texts = [word for words in yarn for flag, word in zip(words, words[1:]) if flag == "-f"]
+    assert sorted(text[-5:] for text in texts) == ["a.txt", "b.txt"]
+
+
+def test_a_search_comes_before_the_jobs_that_need_it(read):
+    jobs = list(jobs_of(changed(read, '"yarn"]', '{tune = {minutes = 1}}, "yarn"]')))
+    assert [job.name for job in jobs] == ["tiny/tuned/search", "tiny/none/0-of-1", "tiny/yarn/0-of-1", "tiny/tuned/0-of-1"]
+
+
+def test_a_folder_remembers_the_campaign_and_what_is_done(read):
+    campaign = read()
+    folder = Folder(campaign.output)
+    with folder.held(campaign):
+        first = next(jobs_of(campaign))
+        for step in first.steps:
+            folder.set_done(step, 1)
+    again = Folder(campaign.output)
+    assert again.campaign() == campaign
+    board, _ = board_of(campaign, again)
+    assert [(cell.done, cell.jobs) for cell in board.cells.values()] == [(1, 1), (0, 1)]
+    more = changed(read, "samples = 3", "samples = 4")  # asks for more than is there
+    assert [again.is_done(step) for step in next(jobs_of(more)).steps] == [False, True]
+
+
+def test_a_second_driver_is_refused_and_a_killed_one_leaves_no_lock(read, tmp_path):
+    campaign = read()
+    code = ("import sys, time; from mrrope.campaign.file import read_campaign; from mrrope.campaign.folder import Folder\n"
+            "c = read_campaign(sys.argv[1])\n"
+            "with Folder(c.output).held(c): print('held', flush=True); time.sleep(60)")  # fmt: skip
+    with subprocess.Popen([sys.executable, "-c", code, tmp_path / "c.toml"], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "held\n"
+        folder = Folder(campaign.output)
+        assert folder.is_held()
+        with pytest.raises(mrrope.Error, match=f"another driver runs this campaign: process {other.pid} on "), folder.held(campaign):
+            pass
+        other.kill()
+    assert not folder.is_held()
+    with folder.held(campaign):
+        assert folder.is_held()
+
+
+def test_a_folder_of_another_campaign_is_refused(read):
+    campaign = read()
+    with Folder(campaign.output).held(campaign):
+        pass
+    other = changed(read, 'name = "small"', 'name = "other"')
+    with pytest.raises(mrrope.Error, match='found "small"'), Folder(other.output).held(other):
+        pass
+
+
+def test_programs_end_with_their_worker_even_if_it_is_killed(tmp_path):
+    log = tmp_path / "log.txt"
+    code = ("import pathlib, sys; from mrrope.campaign import programs\n"
+            "programs.run(['sh', '-c', 'echo $$; sleep 61 & wait'], pathlib.Path(sys.argv[1]))")  # fmt: skip
+    with subprocess.Popen([sys.executable, "-c", code, log]) as worker:
+        deadline = time.monotonic() + 60
+        while not (log.exists() and log.read_text().count("\n") == 2):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        group = int(log.read_text().split()[-1])
+        worker.send_signal(signal.SIGKILL)
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    pytest.fail("the program's group outlived its worker")
+
+
+def test_a_program_that_fails_is_quoted_by_its_last_start(tmp_path):
+    log = tmp_path / "log.txt"
+    for text in ("first", "second"):
+        with pytest.raises(mrrope.Error) as caught:
+            programs.run(["sh", "-c", f"echo {text}; exit 7"], log)
+    assert str(caught.value).endswith("ended with status 7: second")
+
+
+def test_what_cannot_be_is_tried_once_and_what_failed_again(read, tmp_path, monkeypatch):
+    """A program that ends with 2 was asked for something wrong, docs/json.md."""
+    from mrrope.campaign.command import main
+
+    read()
+    monkeypatch.setattr("mrrope.campaign.delivery.deliver", lambda job, folder: None)
+    monkeypatch.setattr("mrrope.campaign.engines.ready", lambda *_: contextlib.nullcontext(lambda kind: [str(tmp_path / "mrrope")]))
+    for status, tried in ((2, 1), (1, 3)):
+        program = tmp_path / "mrrope"
+        program.write_text(f"#!/bin/sh\necho x >>{tmp_path}/tried-{status}\nexit {status}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("MRROPE_BIN", str(program))
+        assert main([str(tmp_path / "c.toml"), "--local"]) == 1
+        assert (tmp_path / f"tried-{status}").read_text().count("x") == tried * 2
+
+
+def test_table_2_costs_what_docs_scale_says(read):
+    """docs/scale.md, table `Tokens`: 80 pairs of model and plan, RULER with 13 tasks and 500 samples, Llama-3.1-8B."""
+    text = BASIC.split("[[models]]")[0].replace('["1k", 512]', '["4k", "8k", "16k", "32k", "64k", "128k"]')
+    text += '[[models]]\nname = "llama"\npath = "meta-llama/Llama-3.1-8B"\nengine = "vllm"\ngpus = 1\n'
+    text += 'size = {parameters = 8.03e9, layers = 32, width = 4096}\n[[measurements]]\nkind = "ruler"\nsamples = 500\n'
+    campaign = read(text)
+    hours = costs.gpu_hours(campaign, campaign.models[0].size, costs.FLOPS)
+    assert [round(80 * one) for one in hours] == [25, 54, 120, 292, 787, 2386]
+    lines = costs.estimate(campaign, 8, costs.FLOPS)
+    assert "78,000 prompts, 3,354,624,000 tokens, 91.6 GPU-hours" in lines[0]
+    assert lines[2] == "91.6 GPU-hours at 4e+14 operations a second, 11.5 hours on 8 GPUs"
+
+
+def test_status_is_json_for_programs(read, tmp_path, capsys):
+    from mrrope.campaign.command import main
+
+    campaign = read()
+    with Folder(campaign.output).held(campaign):
+        Folder(campaign.output).log("failed", next(jobs_of(campaign)), error="the disk is full")
+    assert main(["status", campaign.output, "--json"]) == 0
+    status = json.loads(capsys.readouterr().out)
+    assert status["cells"][0] == {"model": "tiny", "plan": "none", "jobs": 1, "done": 0, "running": 0, "failed": 1,
+                                  "tokens": 10 * 3 * 1536 + 2048, "tokens_done": 0}  # fmt: skip
+    assert status["failures"] == [{"job": "tiny/none/0-of-1", "error": "the disk is full"}] and not status["driver"]
+    assert main(["status", str(tmp_path)]) == 1
