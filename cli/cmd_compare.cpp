@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
+#include <utility>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -19,6 +20,8 @@
 #include "cli/terminal.h"
 #include "mrrope/mrrope.h"
 #include "mrrope/statistics.h"
+#include "runs/cache_name.h"
+#include "runs/run_files.h"
 
 namespace mrrope::cli {
 
@@ -92,6 +95,56 @@ Compared one_reading(const CompareOptions& options, const std::vector<eval::PplR
               another_method(options, info, plan, rows.back().length)};
 }
 
+// Pairs of plans, each over all lengths: a table, what it comes to, and the same as JSON.
+struct Pairs {
+  std::string table;
+  std::string sentences;
+  Json json = Json::array();
+  std::size_t documents = 0;
+};
+
+Pairs compare_pairs(const CompareOptions& options, const std::vector<eval::Record>& records,
+                    const std::vector<PlanPair>& pairs, const std::vector<std::int64_t>& lengths, std::string title) {
+  Pairs out;
+  std::vector<std::string> header = {std::move(title)};
+  for (const std::int64_t length : lengths) header.push_back(format_context(length));
+  TextTable table(header, 1);
+  for (const auto& [plan, base, name] : pairs) {
+    std::vector<std::string> cells = {name};
+    std::string found;
+    for (const std::int64_t length : lengths) {
+      const eval::Comparison c =
+          compare_ppl(records, plan.method, plan.factor, base.method, base.factor, length, options.last);
+      out.documents = std::max(out.documents, c.documents);
+      cells.push_back(c.cell() + (c.documents == 0 || c.differs ? "" : "  "));  // room for the star of others
+      // In words: what long texts gain, and what short ones pay
+      if (c.documents > 0 && length == lengths.back()) {
+        found = fmt::format("{} at {}{}{}", c.verdict(base.text()), format_context(length), found.empty() ? "" : "; ",
+                            found);
+      } else if (c.documents > 0 && length == lengths.front()) {
+        found = fmt::format("{} at {}", c.verdict(base.text()), format_context(length));
+      }
+      const auto known = [&c](double value) {
+        return c.documents > 0 && std::isfinite(value) ? Json(value) : Json(nullptr);
+      };
+      out.json.push_back(Json{{"plan", plan.text()},
+                              {"method", plan.method},
+                              {"factor", plan.factor},
+                              {"length", length},
+                              {"documents", c.documents},
+                              {"ratio", known(c.ratio)},
+                              {"low", known(c.ratio_low)},
+                              {"high", known(c.ratio_high)},
+                              {"too_few", c.too_few()},
+                              {"differs", c.differs}});
+    }
+    table.add(cells);
+    if (!found.empty()) out.sentences += wrap(name + ": " + found, terminal().width - 2, 2) + "\n";
+  }
+  out.table = table.text();
+  return out;
+}
+
 Result<Compared> compare_readings(const CompareOptions& options, const std::vector<eval::Record>& records,
                                   const eval::RunInfo& info) {
   std::vector<eval::PlanName> plans;
@@ -117,97 +170,121 @@ Result<Compared> compare_readings(const CompareOptions& options, const std::vect
             {"baseline", base->text()},
             {"perplexities", perplexities(rows)},
             {"comparisons", Json::array()}};
-  std::vector<std::string> header = {"PPL against " + base->text()};
-  for (const std::int64_t length : lengths) header.push_back(format_context(length));
-  TextTable table(header, 1);
-  std::size_t documents = 0;
-  std::string sentences;
+  std::vector<PlanPair> others;
   for (const eval::PlanName& plan : plans) {
-    if (plan == *base) continue;
-    std::vector<std::string> cells = {plan.text()};
-    std::string found;
-    for (const std::int64_t length : lengths) {
-      const eval::Comparison c =
-          compare_ppl(records, plan.method, plan.factor, base->method, base->factor, length, options.last);
-      documents = std::max(documents, c.documents);
-      cells.push_back(c.cell() + (c.documents == 0 || c.differs ? "" : "  "));  // room for the star of others
-      // In words: what long texts gain, and what short ones pay
-      if (c.documents > 0 && length == lengths.back()) {
-        found = fmt::format("{} at {}{}{}", c.verdict(base->text()), format_context(length), found.empty() ? "" : "; ",
-                            found);
-      } else if (c.documents > 0 && length == lengths.front()) {
-        found = fmt::format("{} at {}", c.verdict(base->text()), format_context(length));
-      }
-      const auto known = [&c](double value) {
-        return c.documents > 0 && std::isfinite(value) ? Json(value) : Json(nullptr);
-      };
-      json["comparisons"].push_back(Json{{"plan", plan.text()},
-                                         {"method", plan.method},
-                                         {"factor", plan.factor},
-                                         {"length", length},
-                                         {"documents", c.documents},
-                                         {"ratio", known(c.ratio)},
-                                         {"low", known(c.ratio_low)},
-                                         {"high", known(c.ratio_high)},
-                                         {"too_few", c.too_few()},
-                                         {"differs", c.differs}});
-    }
-    table.add(cells);
-    if (!found.empty()) sentences += wrap(plan.text() + ": " + found, terminal().width - 2, 2) + "\n";
+    if (plan != *base) others.push_back({plan, *base, plan.text()});
   }
+  const Pairs against = compare_pairs(options, records, others, lengths, "PPL against " + base->text());
+  json["comparisons"] = against.json;
   std::string text = fmt::format(
-      "{}{}{}\n\n{}", table.text(),
-      documents == 1 ? "* a difference; ± 95 %, over stretches of 256 tokens of one document: true of\n"
-                       "this text, and maybe of no other"
-                     : fmt::format("* a difference; ± 95 %, paired over {} documents", documents),
-      options.last && lengths.front() <= 2048 ? "\nThe last 2048 tokens; up to 2k that is all of them" : "", sentences);
+      "{}{}{}\n\n{}", against.table,
+      against.documents == 1 ? "* a difference; ± 95 %, over stretches of 256 tokens of one document: true of\n"
+                               "this text, and maybe of no other"
+                             : fmt::format("* a difference; ± 95 %, paired over {} documents", against.documents),
+      options.last && lengths.front() <= 2048 ? "\nThe last 2048 tokens; up to 2k that is all of them" : "",
+      against.sentences);
+  if (const std::vector<PlanPair> caches = cache_pairs(plans); !caches.empty()) {
+    const Pairs costs = compare_pairs(options, records, caches, lengths, "PPL against cache " + own_cache(info));
+    json["caches"] = costs.json;
+    text += fmt::format("\n{}\n{}", costs.table, costs.sentences);
+  }
   return Compared{std::move(json), text + loss_chart(records, info)};
 }
 
-int run_compare(const CompareOptions& options) {
-  std::vector<eval::Record> records;
-  std::optional<eval::RunInfo> info;  // of the first
+// What is in the folders, read once.
+struct Measured {
+  eval::RunInfo info;                  // of the first
+  std::vector<eval::Record> readings;  // without what only pages show
+  eval::Answers answers;
+  std::optional<eval::PlanName> last;  // of the answers
+  std::int64_t last_length = 0;
+};
+
+Result<void> add_run(const std::string& path, Measured& measured) {
+  std::unordered_set<std::string> keys;
+  const auto take = [&](eval::Record&& record, std::string_view /*line*/) -> Result<void> {
+    if (const eval::Answer* answer = record.answer()) {
+      measured.answers.add(record);
+      measured.last = eval::PlanName{record.method, record.factor};
+      measured.last_length = answer->length;
+    } else if (keys.insert(record.key).second) {
+      record.reading()->inv_freq.clear();
+      measured.readings.push_back(std::move(record));
+    }
+    return {};
+  };
+  const Result<eval::RecordsEnd> end = eval::read_records(path, take);
+  if (!end) return end.error();
+  return {};
+}
+
+Result<Measured> read_measured(const CompareOptions& options) {
+  Measured measured;
+  measured.answers = eval::Answers(options.by == "task" ? "" : options.by);
+  bool first = true;
   for (const std::string& path : options.runs) {
-    const Result<eval::RunFolder> run = eval::RunFolder::read(path);
-    if (!run) return fail(run.error());
-    if (!info) info = run->info();
-    if (run->info().task != info->task || run->info().model_hash != info->model_hash) {
-      return fail({ErrorCode::inconsistent,
-                   fmt::format("holds {} of {}, but {} holds {} of {}; only plans are compared", run->info().task,
-                               run->info().model, options.runs.front(), info->task, info->model),
-                   path});
+    const Result<eval::RunInfo> info = eval::read_run_info(path);
+    if (!info) return info.error();
+    if (std::exchange(first, false)) measured.info = *info;
+    if (info->task != measured.info.task || info->model_hash != measured.info.model_hash) {
+      return Error{ErrorCode::inconsistent,
+                   fmt::format("holds {} of {}, but {} holds {} of {}; only plans are compared", info->task,
+                               info->model, options.runs.front(), measured.info.task, measured.info.model),
+                   path};
     }
-    if (const std::string setting = different_setting(run->info(), *info); !setting.empty()) {
-      return fail({ErrorCode::inconsistent,
+    if (const std::string setting = different_setting(*info, measured.info); !setting.empty()) {
+      return Error{ErrorCode::inconsistent,
                    fmt::format("was measured with {} as {}; only plans are compared", setting, options.runs.front()),
-                   path});
+                   path};
     }
-    records.insert(records.end(), run->records().begin(), run->records().end());
+    if (const auto ok = add_run(path, measured); !ok) return ok.error();
   }
-  // A run of mrrope tune has both kinds
-  const auto middle = std::stable_partition(records.begin(), records.end(),
-                                            [](const eval::Record& r) { return r.reading() != nullptr; });
-  std::vector<eval::Record> answers(std::make_move_iterator(middle), std::make_move_iterator(records.end()));
-  records.erase(middle, records.end());
+  measured.answers.close();
+  return measured;
+}
+
+}  // namespace
+
+std::string own_cache(const eval::RunInfo& info) {
+  const auto found = info.settings.find("cache-type-k");
+  return found == info.settings.end() ? "of the run" : found->second;
+}
+
+std::vector<PlanPair> cache_pairs(const std::vector<eval::PlanName>& plans) {
+  std::vector<PlanPair> pairs;
+  for (const eval::PlanName& plan : plans) {
+    const std::string_view cache = eval::cache_of(plan.method);
+    if (cache.empty()) continue;
+    const eval::PlanName plain{std::string(eval::without_cache(plan.method)), plan.factor};
+    if (std::find(plans.begin(), plans.end(), plain) == plans.end()) continue;
+    pairs.push_back({plan, plain, fmt::format("{} under {}", cache, plain.text())});
+  }
+  return pairs;
+}
+
+namespace {
+
+int run_compare(const CompareOptions& options) {
+  const Result<Measured> measured = read_measured(options);
+  if (!measured) return fail(measured.error());
+  const auto& [info, readings, answers, last, last_length] = *measured;
   Json json;
   std::string text;
-  if (!records.empty() || answers.empty()) {
-    Result<Compared> compared = compare_readings(options, records, *info);
+  if (!readings.empty() || !last) {  // a run of mrrope tune has both kinds
+    Result<Compared> compared = compare_readings(options, readings, info);
     if (!compared) return fail(compared.error());
     json = std::move(compared->json);
     text = std::move(compared->text);
   }
-  if (!answers.empty()) {
-    const eval::Record last = answers.back();
-    Result<Compared> compared = compare_answers(options, std::move(answers), *info);
+  if (last) {
+    Result<Compared> compared = compare_answers(options, answers, info);
     if (!compared) return fail(compared.error());
     const bool alone = compared->json["baseline"].is_null();
     text += (text.empty() ? "" : "\n") + compared->text;
-    if (alone && records.empty()) {
-      text += another_method(options, *info, {last.method, last.factor}, last.answer()->length);
-    }
+    if (alone && readings.empty()) text += another_method(options, info, *last, last_length);
     if (json.is_null()) json = Json{{"schema", "mrrope.compare/1"}, {"baseline", compared->json["baseline"]}};
     json["scores"] = std::move(compared->json["scores"]);
+    for (Json& one : compared->json["caches"]) json["caches"].push_back(std::move(one));
     for (Json& one : compared->json["comparisons"]) json["comparisons"].push_back(std::move(one));
   }
   print("{}", options.json ? base::write_json(json) : text);

@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
-#include <span>
 
 #include "base/json.h"
 #include "cli/commands.h"
@@ -54,7 +51,7 @@ std::vector<std::string> header_of(std::string first, const Scope& scope) {
 // All answers, or those of one task or label.
 struct Group {
   std::string name;  // empty: all
-  std::span<const eval::Record> records;
+  eval::Answers::Part part;
   std::vector<eval::MeanScoreRow> means;
   std::size_t tasks = 0;
 
@@ -68,48 +65,25 @@ struct Group {
   [[nodiscard]] std::string label(const eval::PlanName& plan) const { return name.empty() ? plan.text() : "  " + name; }
 };
 
-Group group_of(std::string name, std::span<const eval::Record> records) {
-  const std::vector<eval::ScoreRow> rows = score_table(records);
-  return {std::move(name), records, mean_scores(rows), scope_of(rows).tasks.size()};
+Group group_of(std::string name, const eval::Answers& answers, const eval::Answers::Part& part) {
+  const std::vector<eval::ScoreRow> rows = answers.rows(part);
+  return {std::move(name), part, mean_scores(rows), scope_of(rows).tasks.size()};
 }
 
-// What a record is sorted by; null: it has no such label.
-const std::string* value_of(const eval::Record& record, const std::string& by) {
-  if (by == "task") return &record.task;
-  const auto found = record.answer()->labels.find(by);
-  return found == record.answer()->labels.end() ? nullptr : &found->second;
-}
-
-// All of them first, then those of each value; `records` is put into that order.
-Result<std::vector<Group>> groups_of(std::vector<eval::Record>& records, const std::string& by) {
-  if (by.empty()) return std::vector{group_of("", records)};
-  std::vector<std::string> values;
-  std::set<std::string> labels;
-  std::map<std::string, std::size_t> places;
-  for (const eval::Record& record : records) {
-    for (const auto& [name, value] : record.answer()->labels) labels.insert(name);
-    const std::string* value = value_of(record, by);
-    if (value != nullptr && places.emplace(*value, values.size()).second) values.push_back(*value);
-  }
+// All of them first, then those of each value.
+Result<std::vector<Group>> groups_of(const eval::Answers& answers, const std::string& by) {
+  std::vector<Group> groups = {group_of("", answers, {})};
+  if (by.empty()) return groups;
+  const std::vector<std::string>& values = by == "task" ? answers.tasks() : answers.values();
   if (values.empty()) {
     std::string known = "task";
-    for (const std::string& name : labels) known += ", " + name;
+    for (const std::string& name : answers.labels()) known += ", " + name;
     return Error{ErrorCode::invalid_argument, fmt::format("the records have no \"{}\" (they have: {})", by, known),
                  "--by"};
   }
-  std::vector<Group> groups = {group_of("", records)};
-  const auto place = [&](const eval::Record& record) {
-    const std::string* value = value_of(record, by);
-    return value == nullptr ? values.size() : places.at(*value);
-  };
-  std::stable_sort(records.begin(), records.end(),
-                   [&](const eval::Record& a, const eval::Record& b) { return place(a) < place(b); });
-  groups.front().records = records;
-  auto first = records.begin();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto end = std::find_if(first, records.end(), [&](const eval::Record& r) { return place(r) != i; });
-    groups.push_back(group_of(values[i], {first, end}));
-    first = end;
+    groups.push_back(
+        group_of(values[i], answers, by == "task" ? eval::Answers::Part{.task = i} : eval::Answers::Part{.value = i}));
   }
   return groups;
 }
@@ -204,37 +178,35 @@ Json to_json(Json out, const eval::MeanScoreRow& m) {
 // The plans against one of them: tables of hits and of likelihoods, and what they come to.
 class Against {
  public:
-  Against(const Scope& scope, eval::PlanName base)
-      : scope_(scope),
-        base_(std::move(base)),
-        points_(header_of("points against " + base_.text(), scope), 1),
-        nats_(header_of("nats against " + base_.text(), scope), 1) {}
+  Against(const eval::Answers& answers, const Scope& scope, const std::string& what)
+      : answers_(answers),
+        scope_(scope),
+        points_(header_of("points against " + what, scope), 1),
+        nats_(header_of("nats against " + what, scope), 1) {}
 
-  // Domain: not the base.
-  void add(const eval::PlanName& plan, const Group& group, const std::string& by, Json& comparisons) {
-    std::vector<std::string> cells = {group.label(plan)};
+  void add(const PlanPair& pair, const Group& group, const std::string& by, Json& comparisons) {
+    const auto& [plan, base, name] = pair;
+    std::vector<std::string> cells = {group.name.empty() ? name : "  " + group.name};
     std::vector<std::string> nll_cells = cells;
     std::string found;
     for (const std::int64_t length : scope_.lengths) {
-      const eval::ScoreComparison c =
-          compare_scores(group.records, plan.method, plan.factor, base_.method, base_.factor, "", length);
+      const eval::ScoreComparison c = answers_.compare(plan, base, length, group.part);
       samples_ = std::max(samples_, c.samples);
       few_ = few_ || c.too_few();
       cells.push_back(c.cell() + (c.samples == 0 || c.differs ? "" : "  "));  // room for the star of others
-      const eval::NllComparison nll =
-          compare_nll(group.records, plan.method, plan.factor, base_.method, base_.factor, "", length);
+      const eval::NllComparison nll = answers_.compare_nll(plan, base, length, group.part);
       nll_ = nll_ || nll.samples > 0;
       nll_cells.push_back(nll.cell() + (nll.samples == 0 || nll.differs ? "" : "  "));
       comparisons.push_back(to_json(head(plan, length, group, by), c, nll));
       // In words: what long texts gain, and what short ones pay
-      const std::string verdict = fmt::format("{} at {}", c.verdict(base_.text()), format_context(length));
+      const std::string verdict = fmt::format("{} at {}", c.verdict(base.text()), format_context(length));
       if (c.samples > 0 && length == scope_.lengths.back()) found = verdict + (found.empty() ? "" : "; ") + found;
       else if (c.samples > 0 && length == scope_.lengths.front()) found = verdict;
     }
     points_.add(cells);
     nats_.add(nll_cells);
     if (group.name.empty() && !found.empty()) {
-      sentences_ += wrap(plan.text() + ": " + found, terminal().width - 2, 2) + "\n";
+      sentences_ += wrap(name + ": " + found, terminal().width - 2, 2) + "\n";
     }
   }
 
@@ -250,8 +222,8 @@ class Against {
   }
 
  private:
+  const eval::Answers& answers_;
   const Scope& scope_;
-  eval::PlanName base_;
   TextTable points_, nats_;
   std::size_t samples_ = 0;
   bool few_ = false, nll_ = false;
@@ -260,12 +232,12 @@ class Against {
 
 }  // namespace
 
-Result<Compared> compare_answers(const CompareOptions& options, std::vector<eval::Record> records,
+Result<Compared> compare_answers(const CompareOptions& options, const eval::Answers& answers,
                                  const eval::RunInfo& info) {
-  const Scope scope = scope_of(score_table(records));
+  const Scope scope = scope_of(answers.rows());
   const Result<eval::PlanName> base = choose_baseline(scope.plans, options.baseline);
   if (!base) return base.error();
-  const Result<std::vector<Group>> groups = groups_of(records, options.by);
+  const Result<std::vector<Group>> groups = groups_of(answers, options.by);
   if (!groups) return groups.error();
 
   const bool alone = scope.plans.size() == 1;
@@ -273,7 +245,7 @@ Result<Compared> compare_answers(const CompareOptions& options, std::vector<eval
             {"baseline", alone ? Json(nullptr) : Json(base->text())},
             {"scores", Json::array()},
             {"comparisons", Json::array()}};
-  Against against(scope, *base);
+  Against against(answers, scope, base->text());
   for (const Group& group : *groups) {
     for (const eval::MeanScoreRow& m : group.means) {
       json["scores"].push_back(to_json(head({m.method, m.factor}, m.length, group, options.by), m));
@@ -281,15 +253,21 @@ Result<Compared> compare_answers(const CompareOptions& options, std::vector<eval
   }
   for (const eval::PlanName& plan : scope.plans) {
     for (const Group& group : *groups) {
-      if (plan != *base) against.add(plan, group, options.by, json["comparisons"]);
+      if (plan != *base) against.add({plan, *base, plan.text()}, group, options.by, json["comparisons"]);
     }
+  }
+  Against costs(answers, scope, "cache " + own_cache(info));
+  const std::vector<PlanPair> caches = cache_pairs(scope.plans);
+  for (const PlanPair& pair : caches) {
+    for (const Group& group : *groups) costs.add(pair, group, options.by, json["caches"]);
   }
   const auto& means = groups->front().means;
   const bool likelihoods =
       std::any_of(means.begin(), means.end(), [](const eval::MeanScoreRow& m) { return m.nll.has_value(); });
   const std::string nll_means = likelihoods ? nll_table(scope, *groups) : "";
   std::string text = mean_table(scope, *groups) + (alone ? nll_means : against.text(nll_means));
-  return Compared{std::move(json), text + needle_chart(records, info)};
+  if (!caches.empty()) text += costs.text("");
+  return Compared{std::move(json), text + needle_chart(answers, info)};
 }
 
 }  // namespace mrrope::cli

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/chart.h"
 #include "cli/terminal.h"
 #include "mrrope/units.h"
@@ -41,7 +42,7 @@ std::string padded(std::string text, std::size_t width) {
 // The lines of one plan's block, all of the same width.
 std::vector<std::string> block_of(const NeedleGrid& grid, std::size_t plan, std::size_t width) {
   std::vector<std::string> lines;
-  std::string name = grid.plans[plan].text();
+  std::string name = base::printable(grid.plans[plan].text());
   if (name.size() > width) name = name.substr(0, width - 3) + "...";
   lines.push_back(bold(name) + std::string(width - columns(name), ' '));
   std::string head;
@@ -66,8 +67,9 @@ std::string draw_grid(const NeedleGrid& grid, std::int64_t trained) {
   const std::size_t margin = label + 3;
   const std::size_t room = terminal().width > margin ? terminal().width - margin : 0;
   const std::size_t beside = std::max<std::size_t>(1, (room + 2) / (width + 2));  // blocks in a row
-  std::string out = fmt::format("{}: percent found by length (across) and depth (down){}\n", grid.title,
-                                trained > 0 ? fmt::format("; trained for {}", format_context(trained)) : "");
+  std::string out =
+      fmt::format("{}: percent found by length (across) and depth (down){}\n", base::printable(grid.title),
+                  trained > 0 ? fmt::format("; trained for {}", format_context(trained)) : "");
   for (std::size_t first = 0; first < grid.plans.size(); first += beside) {
     std::vector<std::vector<std::string>> blocks;
     for (std::size_t plan = first; plan < std::min(grid.plans.size(), first + beside); ++plan) {
@@ -85,14 +87,9 @@ std::string draw_grid(const NeedleGrid& grid, std::int64_t trained) {
 
 }  // namespace
 
-std::string needle_chart(std::span<const eval::Record> records, const eval::RunInfo& info) {
-  report::Runs runs;
-  runs.sources.push_back({"", info});
-  for (const eval::Record& record : records) {
-    if (record.answer() != nullptr && !report::add_record(runs, record)) return "";
-  }
+std::string needle_chart(const eval::Answers& answers, const eval::RunInfo& info) {
   std::string out;
-  for (const NeedleGrid& grid : report::needle_grids(runs)) {
+  for (const NeedleGrid& grid : report::needle_grids(answers)) {
     std::vector<int> rows;
     for (const auto& [place, cell] : grid.cells) rows.push_back(std::get<2>(place));
     if (std::count(rows.begin(), rows.end(), rows.front()) == std::ssize(rows)) continue;

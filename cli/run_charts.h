@@ -6,13 +6,14 @@
 #include <span>
 #include <string>
 
+#include "mrrope/answers.h"
 #include "mrrope/records.h"
 
 namespace mrrope::cli {
 
 // Needles by length and depth, a block for each plan, each cell a shade and its number: readable without colour, and
 // without Unicode. Empty where no record has a needle at two depths or more.
-std::string needle_chart(std::span<const eval::Record> records, const eval::RunInfo& info);
+std::string needle_chart(const eval::Answers& answers, const eval::RunInfo& info);
 
 // Loss by position in the text, a line for each plan on one scale. Empty where the records have no such curves.
 std::string loss_chart(std::span<const eval::Record> records, const eval::RunInfo& info);

@@ -5,8 +5,8 @@
     tools/measure_runs.py build/release/mrrope [RECORDS [FOLDER]]
 
 Makes RECORDS records (default 1,000,000) of two plans, 13 tasks and 6 lengths in 16 shards, one record in a hundred in two
-shards, and prints seconds and peak memory of merge, of compare (reads the whole run) and of export. FOLDER: where (default:
-the temporary one; 2 KB per record are needed).
+shards, and prints seconds and peak memory of merge, of compare and report (which read the whole run) and of export (which reads
+it twice). FOLDER: where (default: the temporary one; 2 KB per record are needed).
 """
 import json
 import os
@@ -45,7 +45,7 @@ def write_shards(folder, count):
     files = []
     for i in range(SHARDS):
         (folder / f"run-{i}").mkdir()
-        (folder / f"run-{i}/run.json").write_text(json.dumps(INFO | {"settings": {"shard": f"{i}/{SHARDS}"}}))
+        (folder / f"run-{i}/run.json").write_text(json.dumps(INFO | {"settings": {}}))
         files.append(open(folder / f"run-{i}/records.jsonl", "w", encoding="utf-8", buffering=1 << 20))
     for number in range(count):
         line = json.dumps(record(number, rng), separators=(",", ":")) + "\n"
@@ -80,6 +80,7 @@ def main():
         merged = json.loads(timed(program, "merge", *shards, "-o", folder / "run", "--json"))
         assert merged["records"] == count and merged["contradictions"] == 0, merged
         timed(program, "compare", folder / "run")
+        timed(program, "report", folder / "run", "-o", folder / "page.html")
         timed(program, "export", folder / "run", "--lm-eval", folder / "out")
 
 

@@ -9,6 +9,7 @@
 #include "cli/run_charts.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "mrrope/answers.h"
 #include "mrrope/statistics.h"
 #include "mrrope/units.h"
 
@@ -42,7 +43,8 @@ std::vector<eval::Record> records_of(const eval::RunFolder& run, std::span<const
 
 int print_scores(const EvalOptions& options, const eval::RunInfo& info, std::span<const eval::Record> records,
                  std::span<const std::int64_t> lengths) {
-  const std::vector<eval::ScoreRow> rows = score_table(records);
+  const eval::Answers answers = eval::answers_of(records);
+  const std::vector<eval::ScoreRow> rows = answers.rows();
   if (rows.empty()) return fail({ErrorCode::invalid_argument, "no prompt fits; nothing was measured", "--lengths"});
   if (options.json) {
     Json json = report_head(info);
@@ -75,7 +77,7 @@ int print_scores(const EvalOptions& options, const eval::RunInfo& info, std::spa
   }
   print("{}Percent right by length, with its 95 % interval; {} each\n", table.text(),
         n == 1 ? "one sample" : fmt::format("up to {} samples", n));
-  print("{}", needle_chart(records, info));
+  print("{}", needle_chart(answers, info));
   print_next(options);
   return 0;
 }

@@ -2,7 +2,7 @@
 //
 // Runs in the files of other programs.
 //
-//   Result<std::vector<std::string>> files = export_lm_eval(run.info(), run.records(), "results", now);
+//   Result<std::vector<std::string>> files = export_lm_eval("run", "results", now);
 //
 // lm-evaluation-harness 0.4: for every plan a folder of its own,
 //
@@ -16,7 +16,6 @@
 #pragma once
 
 #include <chrono>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -26,8 +25,9 @@ namespace mrrope::eval {
 
 // The files written, each plan's results last. `time` names them; what is there already stays. Names from records are
 // made safe: no model, method or task leads out of the folder.
-// Errors: no records, a folder that cannot be written.
-Result<std::vector<std::string>> export_lm_eval(const RunInfo& info, std::span<const Record> records,
-                                                const std::string& folder, std::chrono::system_clock::time_point time);
+// The run is read twice, a record at a time: memory is that of mrrope/answers.h, and documents are kept whole.
+// Errors: no records, a damaged run, a folder that cannot be written.
+Result<std::vector<std::string>> export_lm_eval(const std::string& run, const std::string& folder,
+                                                std::chrono::system_clock::time_point time);
 
 }  // namespace mrrope::eval

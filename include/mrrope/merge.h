@@ -6,8 +6,8 @@
 //   Result<Merged> merged = merge_runs({"run-0", "run-1", "run-2"}, "run");
 //   merged->records;   // 300 000
 //
-// Records are copied line by line as they are, each key once. Memory is some 70 bytes per record, so that folders
-// larger than the memory can be merged; a million records take some fifteen seconds.
+// Records are copied line by line as they are, each key once. Memory is 21 to 43 bytes per record, so that
+// folders larger than the memory can be merged; a million records take some two seconds.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -119,32 +118,7 @@ struct ScoreRow {
 // Rows by task, method and factor in the order of the records, then by length. A sample that was answered twice counts
 // once, as it was first.
 std::vector<ScoreRow> score_table(std::span<const Record> records);
-
-// The same for answers that come one at a time, each sample once.
-class ScoreTable {
- public:
-  struct Entry {
-    std::string_view task;    // these two
-    std::string_view method;  // outlive the table
-    double factor = 1;
-    std::int64_t length = 0;
-    double score = 0;
-    std::optional<double> nll = {};
-    bool cut = false;
-    bool empty = false;
-  };
-  ScoreTable();
-  ~ScoreTable();
-  ScoreTable(const ScoreTable&) = delete;
-  ScoreTable& operator=(const ScoreTable&) = delete;
-
-  void add(const Entry& entry);
-  [[nodiscard]] std::vector<ScoreRow> rows() const;
-
- private:
-  struct Groups;
-  std::unique_ptr<Groups> groups_;
-};
+// For runs too large to be kept: mrrope/answers.h.
 
 // Answers are long and short, and a token of a long one is no less hard: nats of a whole answer would measure its
 // length.
@@ -211,7 +185,7 @@ struct ScoreComparison {
 ScoreComparison compare_scores(std::span<const Record> records, std::string_view method_a, double factor_a,
                                std::string_view method_b, double factor_b, std::string_view task, std::int64_t length);
 
-// The same for scores that were paired already; task and length are left as they are. For runs too large to be kept.
+// The same for scores that were paired already; task and length are left as they are.
 struct ScorePair {
   double a = 0;
   double b = 0;

@@ -14,19 +14,18 @@ constexpr std::size_t kMostDepths = 100;
 
 }  // namespace
 
-Depths::Depths(std::span<const Score> scores) {
-  for (const Score& s : scores) {
-    if (s.depth < 0) continue;
-    const auto place = std::lower_bound(asked_.begin(), asked_.end(), s.asked_depth);
-    if (place == asked_.end() || *place != s.asked_depth) asked_.insert(place, s.asked_depth);
-    if (s.asked_depth < 0 || asked_.size() > kMostDepths) {
-      asked_.clear();
-      return;
-    }
-  }
+Depths::Depths(const eval::Answers& answers) {
+  bool tenths = false;
+  answers.for_each_needle([&](const eval::Answers::Needle& needle) {
+    if (tenths) return;
+    const auto place = std::lower_bound(asked_.begin(), asked_.end(), needle.asked_depth);
+    if (place == asked_.end() || *place != needle.asked_depth) asked_.insert(place, needle.asked_depth);
+    tenths = needle.asked_depth < 0 || asked_.size() > kMostDepths;
+  });
+  if (tenths) asked_.clear();
 }
 
-int Depths::row(const Score& needle) const noexcept {
+int Depths::row(const eval::Answers::Needle& needle) const noexcept {
   if (asked_.empty()) return static_cast<int>(std::clamp(std::floor(needle.depth * 10), 0.0F, 9.0F));
   return static_cast<int>(std::lower_bound(asked_.begin(), asked_.end(), needle.asked_depth) - asked_.begin());
 }

@@ -12,34 +12,33 @@ const NeedleGrid::Cell* NeedleGrid::at(std::size_t plan, std::int64_t length, in
   return found != cells.end() ? &found->second : nullptr;
 }
 
-std::vector<NeedleGrid> needle_grids(const Runs& runs) {
-  const Depths depths(runs.scores);
-  std::vector<std::uint16_t> tasks;  // with needles, in the order of the records
-  for (const Score& s : runs.scores) {
-    if (s.depth >= 0 && std::find(tasks.begin(), tasks.end(), s.task) == tasks.end()) tasks.push_back(s.task);
-  }
+std::vector<NeedleGrid> needle_grids(const eval::Answers& answers) {
+  const Depths depths(answers);
+  std::vector<std::size_t> tasks;  // with needles, in the order of the records
+  answers.for_each_needle([&](const eval::Answers::Needle& n) {
+    if (tasks.empty() || tasks.back() != n.task) tasks.push_back(n.task);
+  });
   std::vector<NeedleGrid> grids;
   if (tasks.empty()) return grids;
   const bool together = tasks.size() > 2;
   for (std::size_t g = 0; g < (together ? 1 : tasks.size()); ++g) {
-    grids.push_back({.title = together ? fmt::format("{} tasks", tasks.size()) : runs.tasks[tasks[g]],
-                     .plans = runs.scored_plans,
+    grids.push_back({.title = together ? fmt::format("{} tasks", tasks.size()) : answers.tasks()[tasks[g]],
+                     .plans = answers.plans(),
                      .lengths = {},
                      .depths = depths,
                      .cells = {}});
   }
-  for (const Score& s : runs.scores) {
-    if (s.depth < 0) continue;
-    const auto task = std::find(tasks.begin(), tasks.end(), s.task) - tasks.begin();
-    NeedleGrid& grid = grids[together ? 0 : static_cast<std::size_t>(task)];
-    NeedleGrid::Cell& cell = grid.cells[{s.plan, s.length, depths.row(s)}];
-    cell.sum += s.score;
+  answers.for_each_needle([&](const eval::Answers::Needle& n) {
+    NeedleGrid& grid = grids[together || n.task == tasks.front() ? 0 : 1];
+    NeedleGrid::Cell& cell = grid.cells[{n.plan, n.length, depths.row(n)}];
+    cell.sum += n.score;
     ++cell.samples;
-    if (std::find(grid.lengths.begin(), grid.lengths.end(), s.length) == grid.lengths.end()) {
-      grid.lengths.push_back(s.length);
-    }
+  });
+  for (NeedleGrid& grid : grids) {
+    for (const auto& [place, cell] : grid.cells) grid.lengths.push_back(std::get<1>(place));
+    std::sort(grid.lengths.begin(), grid.lengths.end());
+    grid.lengths.erase(std::unique(grid.lengths.begin(), grid.lengths.end()), grid.lengths.end());
   }
-  for (NeedleGrid& grid : grids) std::sort(grid.lengths.begin(), grid.lengths.end());
   return grids;
 }
 

@@ -11,8 +11,8 @@
 #include <tuple>
 #include <vector>
 
+#include "mrrope/answers.h"
 #include "report/depths.h"
-#include "report/runs.h"
 
 namespace mrrope::report {
 
@@ -33,6 +33,6 @@ struct NeedleGrid {
 };
 
 // One grid for each task with needles, or one for all of them where there are more than two: RULER has eight.
-std::vector<NeedleGrid> needle_grids(const Runs& runs);
+std::vector<NeedleGrid> needle_grids(const eval::Answers& answers);
 
 }  // namespace mrrope::report

@@ -37,7 +37,7 @@ std::string title_of(const Runs& runs) {
   for (const RunSource& source : runs.sources) {
     if (!source.info.served) add(source.info.model);
     else
-      for (const eval::PlanName& plan : runs.scored_plans) add(plan.method);
+      for (const eval::PlanName& plan : runs.answers.plans()) add(plan.method);
   }
   if (!models.empty()) return fmt::format("{}", fmt::join(models, ", "));
   const Plan& plan = runs.plans.front();

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <limits>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -20,8 +18,6 @@ namespace mrrope::report {
 namespace {
 
 constexpr std::uint64_t kMaxPlanFile = std::uint64_t{16} << 20;
-
-std::uint64_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
 
 template <class T>
 std::size_t place_of(std::vector<T>& list, const T& thing) {
@@ -76,7 +72,10 @@ class Reader {
     return {};
   }
 
-  Runs finish() && { return std::move(runs_); }
+  Runs finish() && {
+    runs_.answers.close();
+    return std::move(runs_);
+  }
 
  private:
   Result<void> tune(const std::string& folder) {
@@ -93,74 +92,35 @@ class Reader {
 
   // Once: a record of two runs, and an answer to the same sample that another command asked for.
   Result<void> take(eval::Record&& record) {
-    const eval::Answer* answer = record.answer();
-    const std::string identity = answer != nullptr ? fmt::format("{}\n{}\n{}\n{}\n{}", record.task, record.method,
-                                                                 record.factor, answer->length, record.document_hash)
-                                                   : record.key;
-    if (!seen_.insert(hash_of(identity)).second) return {};
-    return add_record(runs_, std::move(record));
+    make_printable(record.method);
+    make_printable(record.task);
+    if (const eval::Answer* answer = record.answer()) {
+      const auto [fresh, plan] = runs_.answers.add(record);
+      if (!fresh) return {};
+      if (plan == runs_.rotations.size()) runs_.rotations.push_back(answer->rotation);
+      if (runs_.rotations[plan] != answer->rotation) runs_.rotations[plan].clear();
+    } else {
+      if (!seen_.insert(record.key).second) return {};
+      (record.task == "gap" ? runs_.gaps : runs_.passes).push_back(std::move(record));
+    }
+    ++runs_.records;
+    ++runs_.sources.back().records;
+    return {};
+  }
+
+  // There are few names, and many records of each.
+  void make_printable(std::string& name) {
+    const auto found = names_.find(name);
+    if (found != names_.end()) name = found->second;
+    else name = names_.emplace(name, printable(name)).first->second;
   }
 
   Runs runs_;
-  std::unordered_set<std::uint64_t> seen_;
+  std::unordered_set<std::string> seen_;  // keys of documents
+  std::unordered_map<std::string, std::string> names_;
 };
 
-// A sample is known by its task and its prompt; one that was measured twice counts as it was first. Without those whose
-// value is not known.
-std::vector<eval::ScorePair> paired(const Runs& runs, const eval::PlanName& a, const eval::PlanName& b,
-                                    std::int64_t length, double Score::*value) {
-  const auto index = [&](const eval::PlanName& plan) {
-    return std::find(runs.scored_plans.begin(), runs.scored_plans.end(), plan) - runs.scored_plans.begin();
-  };
-  const auto plan_a = index(a);
-  const auto plan_b = index(b);
-  std::unordered_map<std::uint64_t, double> of_a;
-  const auto sample = [](const Score& s) { return s.sample * 31 + s.task; };
-  for (const Score& s : runs.scores) {
-    if (s.plan == plan_a && s.length == length && !std::isnan(s.*value)) of_a.emplace(sample(s), s.*value);
-  }
-  std::vector<eval::ScorePair> pairs;
-  for (const Score& s : runs.scores) {
-    if (s.plan != plan_b || s.length != length || std::isnan(s.*value)) continue;
-    const auto found = of_a.find(sample(s));
-    if (found == of_a.end()) continue;
-    pairs.push_back({found->second, s.*value});
-    of_a.erase(found);
-  }
-  return pairs;
-}
-
 }  // namespace
-
-Result<void> add_record(Runs& runs, eval::Record record) {
-  record.method = printable(record.method);
-  record.task = printable(record.task);
-  ++runs.records;
-  ++runs.sources.back().records;
-  if (record.reading() != nullptr) {
-    (record.task == "gap" ? runs.gaps : runs.passes).push_back(std::move(record));
-    return {};
-  }
-  const std::size_t task = place_of(runs.tasks, record.task);
-  const std::size_t plan = place_of(runs.scored_plans, eval::PlanName{record.method, record.factor});
-  if (std::max(task, plan) > std::numeric_limits<std::uint16_t>::max()) {
-    return Error{ErrorCode::unsupported, "more than 65536 tasks or plans in one page", runs.sources.back().path};
-  }
-  const eval::Answer& answer = *record.answer();
-  if (plan == runs.rotations.size()) runs.rotations.push_back(answer.rotation);
-  if (runs.rotations[plan] != answer.rotation) runs.rotations[plan].clear();
-  runs.scores.push_back({.sample = hash_of(record.document_hash),
-                         .length = answer.length,
-                         .score = answer.score,
-                         .nll = eval::nll_per_token(answer).value_or(std::numeric_limits<double>::quiet_NaN()),
-                         .depth = static_cast<float>(answer.depth),
-                         .asked_depth = static_cast<float>(answer.asked_depth),
-                         .task = static_cast<std::uint16_t>(task),
-                         .plan = static_cast<std::uint16_t>(plan),
-                         .cut = answer.finish == "length",
-                         .empty = eval::is_empty(answer)});
-  return {};
-}
 
 std::int64_t Runs::context_trained() const {
   for (const RunSource& source : sources) {
@@ -194,42 +154,12 @@ std::vector<eval::PlanName> plans_of(std::span<const eval::Record> records) {
 std::vector<eval::PlanName> plans_of(const Runs& runs) {
   std::vector<eval::PlanName> plans = plans_of(runs.passes);
   for (const eval::PlanName& plan : plans_of(runs.gaps)) place_of(plans, plan);
-  for (const eval::PlanName& plan : runs.scored_plans) place_of(plans, plan);
+  for (const eval::PlanName& plan : runs.answers.plans()) place_of(plans, plan);
   for (const Plan& plan : runs.plans) place_of(plans, eval::PlanName{spell(plan.method), plan.factor});
   for (const AttentionFile& file : runs.attention) {
     for (const AttentionFile::Curve& curve : file.curves) place_of(plans, curve.plan);
   }
   return plans;
-}
-
-std::vector<eval::ScoreRow> score_rows(const Runs& runs) {
-  eval::ScoreTable table;
-  for (const Score& s : runs.scores) {
-    const eval::PlanName& plan = runs.scored_plans[s.plan];
-    table.add({.task = runs.tasks[s.task],
-               .method = plan.method,
-               .factor = plan.factor,
-               .length = s.length,
-               .score = s.score,
-               .nll = std::isnan(s.nll) ? std::nullopt : std::optional(s.nll),
-               .cut = s.cut,
-               .empty = s.empty});
-  }
-  return table.rows();
-}
-
-eval::ScoreComparison compare_plans(const Runs& runs, const eval::PlanName& a, const eval::PlanName& b,
-                                    std::int64_t length) {
-  eval::ScoreComparison out = compare_scores(paired(runs, a, b, length, &Score::score));
-  out.length = length;
-  return out;
-}
-
-eval::NllComparison compare_plans_nll(const Runs& runs, const eval::PlanName& a, const eval::PlanName& b,
-                                      std::int64_t length) {
-  eval::NllComparison out = compare_nll(paired(runs, a, b, length, &Score::nll));
-  out.length = length;
-  return out;
 }
 
 }  // namespace mrrope::report

@@ -127,7 +127,7 @@ Figure figure_of(const Context& context, const NeedleGrid& grid, std::string nam
 
 std::vector<Figure> needle_figures(const Context& context) {
   std::vector<Figure> figures;
-  const std::vector<NeedleGrid> grids = needle_grids(context.runs);
+  const std::vector<NeedleGrid> grids = needle_grids(context.runs.answers);
   figures.reserve(grids.size());
   for (const NeedleGrid& grid : grids) {
     figures.push_back(

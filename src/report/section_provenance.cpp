@@ -75,7 +75,7 @@ Figure plan_table(const Runs& runs) {
       if (!read.inv_freq.empty()) add(plan, eval::rotation_hash(read.inv_freq, read.attention_scale));
     }
   }
-  for (std::size_t i = 0; i < runs.scored_plans.size(); ++i) add(runs.scored_plans[i].text(), runs.rotations[i]);
+  for (std::size_t i = 0; i < runs.answers.plans().size(); ++i) add(runs.answers.plans()[i].text(), runs.rotations[i]);
   for (const Plan& plan : runs.plans) {
     add(eval::PlanName{spell(plan.method), plan.factor}.text(),
         eval::rotation_hash(plan.groups.front().inv_freq, plan.groups.front().attention_scale));
@@ -93,10 +93,9 @@ Figure text_table(const Runs& runs) {
       if (seen.emplace(r.document, r.document_hash).second) figure.table.rows.push_back({r.document, r.document_hash});
     }
   }
-  std::vector<std::set<std::uint64_t>> prompts(runs.tasks.size());
-  for (const Score& s : runs.scores) prompts[s.task].insert(s.sample);
-  for (std::size_t t = 0; t < runs.tasks.size(); ++t) {
-    figure.table.rows.push_back({runs.tasks[t], std::to_string(prompts[t].size()) + " different prompts"});
+  for (std::size_t t = 0; t < runs.answers.tasks().size(); ++t) {
+    figure.table.rows.push_back(
+        {runs.answers.tasks()[t], std::to_string(runs.answers.prompts(t)) + " different prompts"});
   }
   return figure;
 }

@@ -50,7 +50,8 @@ const eval::MeanScoreRow* ranked_at(const std::vector<eval::MeanScoreRow>& means
 }
 
 std::string what(const Runs& runs) {
-  return runs.tasks.size() == 1 ? runs.tasks.front() : fmt::format("mean of {} tasks", runs.tasks.size());
+  return runs.answers.tasks().size() == 1 ? runs.answers.tasks().front()
+                                          : fmt::format("mean of {} tasks", runs.answers.tasks().size());
 }
 
 std::string reach_text(std::int64_t length) { return length > 0 ? format_context(length) : "-"; }
@@ -60,7 +61,7 @@ std::string best_sentence(const Runs& runs, const std::vector<eval::MeanScoreRow
   const std::int64_t length = judged_length(means);
   const eval::MeanScoreRow* best = nullptr;
   eval::PlanName first;
-  for (const eval::PlanName& plan : runs.scored_plans) {
+  for (const eval::PlanName& plan : runs.answers.plans()) {
     const eval::MeanScoreRow* m = ranked_at(means, plan, length);
     if (m == nullptr || (best != nullptr && m->score <= best->score)) continue;
     best = m;
@@ -72,10 +73,10 @@ std::string best_sentence(const Runs& runs, const std::vector<eval::MeanScoreRow
   std::vector<std::string> higher;  // on the samples that both have
   std::vector<std::string> apart;   // without such samples
   std::size_t others = 0;
-  for (const eval::PlanName& plan : runs.scored_plans) {
+  for (const eval::PlanName& plan : runs.answers.plans()) {
     if (plan == first || ranked_at(means, plan, length) == nullptr) continue;
     ++others;
-    const eval::ScoreComparison c = compare_plans(runs, first, plan, length);
+    const eval::ScoreComparison c = runs.answers.compare(first, plan, length);
     if (c.samples == 0) {
       apart.push_back(plan.text());
     } else if (c.too_few()) {
@@ -107,7 +108,7 @@ std::string best_sentence(const Runs& runs, const std::vector<eval::MeanScoreRow
 std::string reach_sentence(const Runs& runs, const std::vector<eval::MeanScoreRow>& means) {
   std::string text;
   std::vector<std::string> nowhere;
-  for (const eval::PlanName& plan : runs.scored_plans) {
+  for (const eval::PlanName& plan : runs.answers.plans()) {
     const eval::EffectiveLength e = effective_length(means, plan.method, plan.factor);
     if (e.length == 0) {
       nowhere.push_back(plan.text());
@@ -130,7 +131,7 @@ Figure mean_figure(const Context& context, const std::vector<eval::MeanScoreRow>
   for (const std::int64_t length : lengths) figure.table.header.push_back(format_context(length));
   figure.table.header.insert(figure.table.header.end(), {"effective", "surely"});
   bool partial = false;
-  for (const eval::PlanName& plan : runs.scored_plans) {
+  for (const eval::PlanName& plan : runs.answers.plans()) {
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
       const eval::MeanScoreRow* m = mean_at(means, plan, length);
@@ -158,7 +159,7 @@ Figure mean_figure(const Context& context, const std::vector<eval::MeanScoreRow>
       "better. The line at 85.6 is RULER's threshold; “surely” is the longest length whose whole interval is above it.",
       what(runs));
   if (partial) figure.reading += " A mean with a question mark lacks tasks that other plans have; it is not drawn.";
-  const base::Json look = context.look.encodings(runs.scored_plans);
+  const base::Json look = context.look.encodings(runs.answers.plans());
   figure.spec = make_spec(R"({
     "width": "container", "height": 300,
     "layer": [
@@ -182,20 +183,20 @@ Figure mean_figure(const Context& context, const std::vector<eval::MeanScoreRow>
 
 std::optional<Figure> paired_table(const Context& context, const std::vector<eval::MeanScoreRow>& means) {
   const Runs& runs = context.runs;
-  if (runs.scored_plans.size() < 2) return std::nullopt;
+  if (runs.answers.plans().size() < 2) return std::nullopt;
   const std::vector<std::int64_t> lengths = lengths_of(means);
   const std::int64_t judged = judged_length(means);
-  const eval::PlanName base = baseline_of(context, runs.scored_plans);
+  const eval::PlanName base = baseline_of(context, runs.answers.plans());
   Figure figure{.name = "scores-paired", .title = "The same samples against " + base.text()};
   figure.data.columns = {"plan", "length", "points", "low", "high", "samples", "p_value", "verdict"};
   figure.table.header = {"against " + base.text()};
   for (const std::int64_t length : lengths) figure.table.header.push_back(format_context(length));
   std::string all;
-  for (const eval::PlanName& plan : runs.scored_plans) {
+  for (const eval::PlanName& plan : runs.answers.plans()) {
     if (plan == base) continue;
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
-      const eval::ScoreComparison c = compare_plans(runs, plan, base, length);
+      const eval::ScoreComparison c = runs.answers.compare(plan, base, length);
       cells.push_back(c.cell());
       if (c.samples == 0) continue;
       figure.data.rows.push_back({plan.text(), length, c.difference, c.low, c.high,
@@ -218,13 +219,13 @@ std::optional<Figure> right_table(const Context& context, const std::vector<eval
   const Runs& runs = context.runs;
   const std::vector<std::int64_t> lengths = lengths_of(means);
   const std::int64_t judged = judged_length(means);
-  const eval::PlanName base = baseline_of(context, runs.scored_plans);
+  const eval::PlanName base = baseline_of(context, runs.answers.plans());
   Figure figure{.name = "right-answers", .title = "How likely the right answer was"};
   figure.data.columns = {"plan", "length", "nats", "stderr"};
   figure.table.header = {"-ln p, nats per token"};
   for (const std::int64_t length : lengths) figure.table.header.push_back(format_context(length));
   std::string all;
-  for (const eval::PlanName& plan : runs.scored_plans) {
+  for (const eval::PlanName& plan : runs.answers.plans()) {
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
       const eval::MeanScoreRow* m = ranked_at(means, plan, length);
@@ -232,7 +233,7 @@ std::optional<Figure> right_table(const Context& context, const std::vector<eval
       if (m != nullptr && m->nll) figure.data.rows.push_back({plan.text(), length, *m->nll, m->stderr_nll});
     }
     figure.table.rows.push_back(std::move(cells));
-    const eval::NllComparison c = compare_plans_nll(runs, plan, base, judged);
+    const eval::NllComparison c = runs.answers.compare_nll(plan, base, judged);
     if (plan != base && c.samples > 0)
       all += fmt::format("{}{} {}", all.empty() ? "" : "; ", plan.text(), c.verdict(base.text()));
   }
@@ -256,8 +257,8 @@ Figure task_table(const Runs& runs, const std::vector<eval::ScoreRow>& rows, con
   for (const std::int64_t length : lengths) figure.table.header.push_back(format_context(length));
   std::size_t samples = 0;
   double cut = 0;
-  for (const std::string& task : runs.tasks) {
-    for (const eval::PlanName& plan : runs.scored_plans) {
+  for (const std::string& task : runs.answers.tasks()) {
+    for (const eval::PlanName& plan : runs.answers.plans()) {
       std::vector<std::string> cells = {task, plan.text()};
       for (const std::int64_t length : lengths) {
         const auto row = std::find_if(rows.begin(), rows.end(), [&](const eval::ScoreRow& r) {
@@ -284,7 +285,7 @@ Figure task_table(const Runs& runs, const std::vector<eval::ScoreRow>& rows, con
 }  // namespace
 
 std::optional<Section> score_section(const Context& context) {
-  const std::vector<eval::ScoreRow> rows = score_rows(context.runs);
+  const std::vector<eval::ScoreRow> rows = context.runs.answers.rows();
   if (rows.empty()) return std::nullopt;
   const std::vector<eval::MeanScoreRow> means = mean_scores(rows);
   Section section{.name = "scores", .title = "Tasks", .figures = {}};
@@ -292,12 +293,13 @@ std::optional<Section> score_section(const Context& context) {
   if (auto figure = paired_table(context, means)) section.figures.push_back(*std::move(figure));
   if (auto figure = right_table(context, means)) section.figures.push_back(*std::move(figure));
   for (Figure& figure : needle_figures(context)) section.figures.push_back(std::move(figure));
-  if (context.runs.tasks.size() > 1) section.figures.push_back(task_table(context.runs, rows, lengths_of(means)));
+  if (context.runs.answers.tasks().size() > 1)
+    section.figures.push_back(task_table(context.runs, rows, lengths_of(means)));
   return section;
 }
 
 std::vector<std::string> score_verdict(const Context& context) {
-  const std::vector<eval::MeanScoreRow> means = mean_scores(score_rows(context.runs));
+  const std::vector<eval::MeanScoreRow> means = mean_scores(context.runs.answers.rows());
   if (means.empty()) return {};
   return {best_sentence(context.runs, means), reach_sentence(context.runs, means)};
 }

@@ -9,6 +9,7 @@
 
 #include "files/file.h"
 #include "mrrope/records.h"
+#include "runs/hasher.h"
 
 namespace mrrope::eval {
 
@@ -24,6 +25,17 @@ std::string hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.
 }  // namespace
 
 std::string content_hash(std::string_view bytes) { return hex(XXH3_128bits(bytes.data(), bytes.size())); }
+
+struct Hasher::State {
+  XXH3_state_t state;
+};
+
+Hasher::Hasher() : state_(std::make_unique<State>()) { XXH3_128bits_reset(&state_->state); }
+Hasher::~Hasher() = default;
+Hasher::Hasher(Hasher&&) noexcept = default;
+Hasher& Hasher::operator=(Hasher&&) noexcept = default;
+void Hasher::add(std::string_view bytes) { XXH3_128bits_update(&state_->state, bytes.data(), bytes.size()); }
+std::string Hasher::digest() const { return hex(XXH3_128bits_digest(&state_->state)); }
 
 std::string rotation_hash(std::span<const double> inv_freq, double attention_scale) {
   std::vector<double> table(inv_freq.begin(), inv_freq.end());

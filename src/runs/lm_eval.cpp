@@ -8,18 +8,25 @@
 #include <ctime>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <set>
+#include <span>
 #include <system_error>
-#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/json.h"
 #include "files/file.h"
 #include "files/output_file.h"
+#include "mrrope/answers.h"
 #include "mrrope/export.h"
 #include "mrrope/statistics.h"
 #include "mrrope/version.h"
+#include "runs/hasher.h"
 #include "runs/line_writer.h"
+#include "runs/lm_eval_samples.h"
+#include "runs/run_files.h"
 
 namespace mrrope::eval {
 
@@ -39,7 +46,9 @@ struct TaskResults {
   std::string name;
   bool answers = false;  // or perplexities
   std::vector<Metric> metrics;
-  std::vector<const Record*> records;
+  std::size_t records = 0;
+  double seconds = 0;
+  Hasher prompts;
 };
 
 struct PlanResults {
@@ -78,30 +87,28 @@ std::string model_name(const RunInfo& info, const PlanResults& plan) {
 
 // ---- Records by plan and task --------------------------------------------------------------------------------------
 
-// The element that `is` true of; a new one at the end if there is none.
-template <class T, class Is>
-T& find_or_add(std::vector<T>& list, T fresh, Is is) {
-  const auto found = std::find_if(list.begin(), list.end(), is);
-  return found != list.end() ? *found : list.emplace_back(std::move(fresh));
+PlanResults* find_plan(std::vector<PlanResults>& plans, const Record& r) {
+  const auto found = std::find_if(plans.begin(), plans.end(),
+                                  [&](const PlanResults& p) { return p.method == r.method && p.factor == r.factor; });
+  return found != plans.end() ? &*found : nullptr;
 }
 
-std::vector<PlanResults> results_of(std::span<const Record> records) {
+TaskResults* find_task(PlanResults& plan, const Record& r) {
+  const auto found =
+      std::find_if(plan.tasks.begin(), plan.tasks.end(), [&](const TaskResults& t) { return t.name == r.task; });
+  return found != plan.tasks.end() ? &*found : nullptr;
+}
+
+// What is known of a run when it was read once.
+struct Survey {
   std::vector<PlanResults> plans;
-  std::set<std::tuple<std::string_view, std::string_view, double, std::int64_t, std::string_view>> seen;
-  for (const Record& r : records) {
-    // A prompt that was asked twice counts once, in the table as in the samples
-    const Answer* answer = r.answer();
-    if (answer != nullptr && !seen.emplace(r.task, r.method, r.factor, answer->length, r.document_hash).second)
-      continue;
-    PlanResults& plan = find_or_add(plans, {.method = r.method, .factor = r.factor, .tasks = {}},
-                                    [&](const PlanResults& p) { return p.method == r.method && p.factor == r.factor; });
-    find_or_add(plan.tasks, {.name = r.task, .answers = answer != nullptr, .metrics = {}, .records = {}},
-                [&](const TaskResults& t) { return t.name == r.task; })
-        .records.push_back(&r);
-  }
-  const std::vector<ScoreRow> scores = score_table(records);
-  const std::vector<PplRow> perplexities = ppl_table(records);
-  for (PlanResults& plan : plans) {
+  std::vector<MeanScoreRow> means;
+  // By record: a prompt that was asked twice counts once, in the table as in the samples, and so does a text's key.
+  std::vector<bool> left_out;
+};
+
+void add_metrics(Survey& survey, const std::vector<ScoreRow>& scores, const std::vector<PplRow>& perplexities) {
+  for (PlanResults& plan : survey.plans) {
     for (TaskResults& task : plan.tasks) {
       for (const ScoreRow& s : scores) {
         if (s.task != task.name || s.method != plan.method || s.factor != plan.factor) continue;
@@ -113,7 +120,42 @@ std::vector<PlanResults> results_of(std::span<const Record> records) {
       }
     }
   }
-  return plans;
+}
+
+Result<Survey> survey_of(const std::string& run) {
+  Survey survey;
+  Answers answers;
+  std::vector<Record> readings;
+  std::unordered_set<std::string> keys;  // of readings
+  const auto take = [&](Record&& r, std::string_view /*line*/) -> Result<void> {
+    const bool is_answer = r.answer() != nullptr;
+    survey.left_out.push_back(is_answer ? !answers.add(r).fresh : !keys.insert(r.key).second);
+    if (survey.left_out.back()) return {};
+    PlanResults* plan = find_plan(survey.plans, r);
+    if (plan == nullptr) {
+      plan = &survey.plans.emplace_back(PlanResults{.method = r.method, .factor = r.factor, .tasks = {}});
+    }
+    TaskResults* task = find_task(*plan, r);
+    if (task == nullptr) {
+      task = &plan->tasks.emplace_back();
+      task->name = r.task;
+      task->answers = is_answer;
+    }
+    ++task->records;
+    task->seconds += r.seconds;
+    task->prompts.add(r.document_hash);
+    if (is_answer) return {};
+    r.reading()->inv_freq.clear();
+    readings.push_back(std::move(r));
+    return {};
+  };
+  const Result<RecordsEnd> end = read_records(run, take);
+  if (!end) return end.error();
+  answers.close();
+  const std::vector<ScoreRow> scores = answers.rows();
+  survey.means = mean_scores(scores);
+  add_metrics(survey, scores, ppl_table(readings));
+  return survey;
 }
 
 // ---- results_*.json ------------------------------------------------------------------------------------------------
@@ -175,18 +217,14 @@ Json results_json(const RunInfo& info, const PlanResults& plan, std::span<const 
   std::int64_t longest = 0;
   for (const TaskResults& task : plan.tasks) {
     names.push_back(task.name);
-    records += task.records.size();
-    std::string samples;
-    for (const Record* r : task.records) {
-      seconds += r->seconds;
-      samples += r->document_hash;
-    }
-    hashes[task.name] = content_hash(samples);
-    json["results"][task.name] = metrics_json(task.name, task.records.size(), task.metrics);
+    records += task.records;
+    seconds += task.seconds;
+    hashes[task.name] = task.prompts.digest();
+    json["results"][task.name] = metrics_json(task.name, task.records, task.metrics);
     json["configs"][task.name] = config_json(task, info.task, version);
     json["versions"][task.name] = version;
     json["n-shot"][task.name] = 0;
-    json["n-samples"][task.name] = {{"original", task.records.size()}, {"effective", task.records.size()}};
+    json["n-samples"][task.name] = {{"original", task.records}, {"effective", task.records}};
     for (const Metric& m : task.metrics) {
       json["higher_is_better"][task.name][std::to_string(m.length)] = task.answers;
       longest = std::max(longest, m.length);
@@ -239,90 +277,102 @@ Json results_json(const RunInfo& info, const PlanResults& plan, std::span<const 
 
 // ---- samples_*.jsonl -----------------------------------------------------------------------------------------------
 
-// Every line of a file has the same keys of the same kinds: readers build a table from them.
-Json sample_json(const TaskResults& task, const Record& record, std::size_t number) {
-  Json doc{{"document", record.document}};
-  Json references = Json::array();
-  std::string response;
-  Json metrics = Json::array();
-  Json values = Json::object();
-  for (const Metric& m : task.metrics) {
-    metrics.push_back(std::to_string(m.length));
-    values[std::to_string(m.length)] = -1.0;
+// Of one plan and task, under way.
+class Samples {
+ public:
+  static Result<std::unique_ptr<Samples>> create(const std::string& path, const TaskResults& task) {
+    Result<base::PendingFile> file = base::PendingFile::create(path, false);
+    if (!file) return file.error();
+    return std::make_unique<Samples>(*std::move(file), task);
   }
-  if (const Answer* answer = record.answer()) {
-    const Answer& a = *answer;
-    references = a.references;
-    response = a.text;
-    doc.update({{"index", a.index},
-                {"outputs", references},
-                {"length", a.prompt_tokens},
-                {"max_length", a.length},
-                {"depth", a.depth},
-                {"new_tokens", a.new_tokens},
-                {"finish", a.finish}});
-    values[std::to_string(a.length)] = a.score;
-    for (const auto& [rule, value] : a.others) {
-      metrics.push_back(rule);
-      values[rule] = value;
-    }
-  } else {
-    for (const Reading::Point& p : record.reading()->points) {
-      if (p.predicted <= 0) continue;
-      values[std::to_string(p.length)] = std::exp(p.nll / static_cast<double>(p.predicted));
-      response = fmt::format("{}", -p.nll);
-    }
-  }
-  const std::string target = record.answer() != nullptr ? text_of(references) : "";
-  Json json{{"doc_id", number},
-            {"doc", doc},
-            {"target", target},
-            {"arguments", {{"gen_args_0", {{"arg_0", ""}}}}},
-            {"resps", Json::array({Json::array({response})})},
-            {"filtered_resps", Json::array({response})},
-            {"filter", "none"},
-            {"metrics", metrics},
-            {"doc_hash", content_hash(text_of(doc))},
-            {"prompt_hash", record.document_hash},
-            {"target_hash", content_hash(target)}};
-  json.update(values);
-  return json;
-}
+  Samples(base::PendingFile file, const TaskResults& task)
+      : task_(task), file_(std::move(file)), writer_(file_.file()), lines_(lengths_of(task)) {}
 
-Result<void> write_samples(const std::string& path, const TaskResults& task) {
-  Result<base::PendingFile> file = base::PendingFile::create(path, false);
-  if (!file) return file.error();
-  LineWriter lines(file->file());
-  for (std::size_t i = 0; i < task.records.size(); ++i) {
-    if (const auto ok = lines.line(text_of(sample_json(task, *task.records[i], i))); !ok) return ok.error();
+  // Not more than were counted: what another process appends meanwhile is not in the results, either.
+  [[nodiscard]] Result<void> add(const Record& record) {
+    return written_++ < task_.records ? writer_.line(lines_.line(record)) : Result<void>();
   }
-  if (const auto ok = lines.flush(); !ok) return ok.error();
-  return file->commit();
+  [[nodiscard]] Result<void> commit() {
+    if (const auto ok = writer_.flush(); !ok) return ok.error();
+    return file_.commit();
+  }
+
+ private:
+  static std::vector<std::int64_t> lengths_of(const TaskResults& task) {
+    std::vector<std::int64_t> lengths;
+    for (const Metric& m : task.metrics) lengths.push_back(m.length);
+    return lengths;
+  }
+
+  const TaskResults& task_;
+  base::PendingFile file_;
+  LineWriter writer_;
+  SampleLines lines_;
+  std::size_t written_ = 0;
+};
+
+// The run is read again for every so many files: they are open together.
+constexpr std::size_t kOpen = 48;
+
+Result<void> write_samples(const std::string& run, Survey& survey,
+                           std::span<const std::pair<std::string, const TaskResults*>> files) {
+  std::unordered_map<const TaskResults*, std::unique_ptr<Samples>> open;
+  for (const auto& [path, task] : files) {
+    Result<std::unique_ptr<Samples>> samples = Samples::create(path, *task);
+    if (!samples) return samples.error();
+    open.emplace(task, *std::move(samples));
+  }
+  std::size_t number = 0;
+  const auto take = [&](const Record& record, std::string_view /*line*/) -> Result<void> {
+    const std::size_t here = number++;
+    if (here >= survey.left_out.size() || survey.left_out[here]) return {};
+    PlanResults* plan = find_plan(survey.plans, record);
+    const TaskResults* task = plan != nullptr ? find_task(*plan, record) : nullptr;
+    const auto samples = open.find(task);
+    return samples != open.end() ? samples->second->add(record) : Result<void>();
+  };
+  if (const Result<RecordsEnd> end = read_records(run, take); !end) return end.error();
+  for (const auto& [path, task] : files) {
+    if (const auto ok = open.at(task)->commit(); !ok) return ok.error();
+  }
+  return {};
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> export_lm_eval(const RunInfo& info, std::span<const Record> records,
-                                                const std::string& folder, std::chrono::system_clock::time_point time) {
-  if (records.empty()) return Error{ErrorCode::invalid_argument, "there are no records to export", folder};
+Result<std::vector<std::string>> export_lm_eval(const std::string& run, const std::string& folder,
+                                                std::chrono::system_clock::time_point time) {
+  const Result<RunInfo> info = read_run_info(run);
+  if (!info) return info.error();
+  Result<Survey> survey = survey_of(run);
+  if (!survey) return survey.error();
+  if (survey->plans.empty()) return Error{ErrorCode::invalid_argument, "there are no records to export", folder};
   const std::string stamp = file_time(time);
   const double unix_time = std::chrono::duration<double>(time.time_since_epoch()).count();
-  const std::vector<MeanScoreRow> means = mean_scores(score_table(records));
   std::vector<std::string> files;
+  std::vector<std::pair<std::string, const TaskResults*>> samples;
+  std::vector<std::pair<std::string, const PlanResults*>> results;
   std::set<std::string> folders;
-  for (const PlanResults& plan : results_of(records)) {
-    const std::string place = folder + "/" + unused_name(model_name(info, plan), folders);
+  for (const PlanResults& plan : survey->plans) {
+    const std::string place = folder + "/" + unused_name(model_name(*info, plan), folders);
     std::error_code status;
     std::filesystem::create_directories(place, status);
     if (status) return base::os_error("make the folder", place, status.value());
     std::set<std::string> tasks;
     for (const TaskResults& task : plan.tasks) {
       files.push_back(fmt::format("{}/samples_{}_{}.jsonl", place, unused_name(task.name, tasks), stamp));
-      if (const auto ok = write_samples(files.back(), task); !ok) return ok.error();
+      samples.emplace_back(files.back(), &task);
     }
     files.push_back(fmt::format("{}/results_{}.json", place, stamp));
-    const std::string text = text_of(results_json(info, plan, means, unix_time), 2) + "\n";
-    if (const auto ok = base::write_file(files.back(), text, false); !ok) return ok.error();
+    results.emplace_back(files.back(), &plan);
+  }
+  for (std::size_t first = 0; first < samples.size(); first += kOpen) {
+    const auto some = std::span(samples).subspan(first, std::min(kOpen, samples.size() - first));
+    if (const auto ok = write_samples(run, *survey, some); !ok) return ok.error();
+  }
+  for (const auto& [path, plan] : results) {
+    const std::string text = text_of(results_json(*info, *plan, survey->means, unix_time), 2) + "\n";
+    if (const auto ok = base::write_file(path, text, false); !ok) return ok.error();
   }
   return files;
 }

@@ -12,32 +12,26 @@
 #include <cstdio>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "files/file.h"
 #include "mrrope/records.h"
 #include "runs/line_writer.h"
 #include "runs/run_files.h"
+#include "runs/seen.h"
 
 namespace mrrope::eval {
 
 namespace {
 
-// 128 bits in the place of a key of any length: two of 10^9 keys are mistaken for each other once in 10^20 merges.
-struct Key {
-  std::uint64_t high = 0;
-  std::uint64_t low = 0;
-  bool operator==(const Key&) const = default;
+// A key of any length in 96 bits, two of 10^7 being mistaken for each other once in 10^15 merges; and what was
+// measured.
+struct Known {
+  std::uint64_t hash = 0;
+  std::uint32_t more = 0;
+  std::uint32_t result = 0;
+  [[nodiscard]] bool same(const Known& other) const { return hash == other.hash && more == other.more; }
 };
-struct HashOfKey {
-  std::size_t operator()(const Key& key) const noexcept { return static_cast<std::size_t>(key.low); }
-};
-
-Key key_of(const Record& record) {
-  const XXH128_hash_t hash = XXH3_128bits(record.key.data(), record.key.size());
-  return {hash.high64, hash.low64};
-}
 
 // What two measurements of one thing should agree in: the score, or the sums at every length.
 std::uint64_t result_of(const Record& record) {
@@ -47,6 +41,12 @@ std::uint64_t result_of(const Record& record) {
     numbers.insert(numbers.end(), {static_cast<double>(p.length), static_cast<double>(p.predicted), p.nll});
   }
   return XXH3_64bits(numbers.data(), numbers.size() * sizeof(double));
+}
+
+Known known(const Record& record) {
+  const XXH128_hash_t hash = XXH3_128bits(record.key.data(), record.key.size());
+  return {hash.low64 != 0 ? hash.low64 : 1, static_cast<std::uint32_t>(hash.high64),
+          static_cast<std::uint32_t>(result_of(record))};
 }
 
 Error exists(const std::string& target) {
@@ -138,16 +138,16 @@ Result<Merged> merge_runs(const std::vector<std::string>& inputs, const std::str
 
   Merged merged;
   LineWriter writer(records->file());
-  std::unordered_map<Key, std::uint64_t, HashOfKey> results;
+  Seen<Known> seen;
   const auto take = [&](const Record& record, std::string_view line) -> Result<void> {
-    const std::uint64_t result = result_of(record);
-    const auto [first, added] = results.emplace(key_of(record), result);
-    if (added) {
+    const Known now = known(record);
+    const Known* before = seen.find_or_add(now);
+    if (before == nullptr) {
       ++merged.records;
       return writer.line(line);
     }
     ++merged.repeated;
-    if (first->second != result) ++merged.contradictions;
+    if (before->result != now.result) ++merged.contradictions;
     return {};
   };
   for (const std::string& input : inputs) {

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "mrrope/records.h"
 #include "mrrope/version.h"
+#include "runs/record_scan.h"
 
 namespace mrrope::eval {
 
@@ -154,6 +155,7 @@ Result<Record> record_from_json(std::string_view text) {
   if (text.size() > kMaxRecordBytes) {
     return Error{ErrorCode::malformed, fmt::format("a record has at most {} bytes", kMaxRecordBytes), ""};
   }
+  if (Record plain; scan_record(text, plain)) return plain;
   return read_object<Record>(text, [](ObjectReader& in) {
     expect_schema(in, kRecordSchema);
     Record r;

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "files/file.h"
+#include "runs/record_scan.h"
 
 namespace mrrope::eval {
 
@@ -74,21 +75,27 @@ Result<RecordsEnd> read_records(const std::string& folder,
   const Result<std::uint64_t> size = file->size();
   if (!size) return size.error();
   Lines lines(*file, *size);
+  Record record;  // whose memory is used again
   for (std::size_t number = 1; end.good_bytes < *size; ++number) {
     const Result<std::string_view> line = lines.next();
     if (!line) return Error{line.error().code, line.error().message, fmt::format("{}:{}", path, number)};
     const bool last = end.good_bytes + line->size() == *size;
     const bool ended = line->ends_with('\n');
     const std::string_view text = line->substr(0, line->size() - (ended ? 1 : 0));
-    Result<Record> record = record_from_json(text);
+    Result<void> read;
+    if (!scan_record(text, record)) {
+      Result<Record> slowly = record_from_json(text);
+      if (slowly) record = *std::move(slowly);
+      else read = slowly.error();
+    }
     // JSON that is complete was meant, by a later mrrope perhaps, and is not ours to drop
-    const bool cut = record ? !ended : last && !base::parse_json(text);
+    const bool cut = read ? !ended : last && !base::parse_json(text);
     if (cut) {
       end.torn = true;
       break;
     }
-    if (!record) return Error{record.error().code, to_string(record.error()), fmt::format("{}:{}", path, number)};
-    if (const auto ok = take(*std::move(record), text); !ok) return ok.error();
+    if (!read) return Error{read.error().code, to_string(read.error()), fmt::format("{}:{}", path, number)};
+    if (const auto ok = take(std::move(record), text); !ok) return ok.error();
     end.good_bytes += line->size();
   }
   return end;

@@ -3,16 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <random>
-#include <set>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 
+#include "mrrope/answers.h"
 #include "mrrope/statistics.h"
+#include "runs/differences.h"
 #include "runs/interval.h"
 
 namespace mrrope::eval {
@@ -30,49 +28,6 @@ class Order {
  private:
   std::map<T, std::size_t> ranks_;
 };
-
-struct Sample {
-  std::string_view task;
-  std::int64_t length = 0;
-  std::string_view document_hash;
-  bool operator==(const Sample&) const = default;
-};
-
-struct HashOfSample {
-  std::size_t operator()(const Sample& s) const noexcept {
-    const std::hash<std::string_view> hash;
-    return hash(s.document_hash) ^ (hash(s.task) * 31) ^ static_cast<std::size_t>(s.length);
-  }
-};
-
-// Values of the samples that both plans have. A sample measured twice counts once, as it was first.
-std::vector<ScorePair> paired(std::span<const Record> records, const PlanName& plan_a, const PlanName& plan_b,
-                              std::string_view task, std::int64_t length,
-                              const std::function<std::optional<double>(const Answer&)>& value) {
-  struct Pair {
-    const Answer* a = nullptr;
-    const Answer* b = nullptr;
-  };
-  std::unordered_map<Sample, Pair, HashOfSample> pairs;
-  for (const Record& r : records) {
-    const Answer* answer = r.answer();
-    if (answer == nullptr || answer->length != length || (!task.empty() && r.task != task)) continue;
-    const bool is_a = r.method == plan_a.method && r.factor == plan_a.factor;
-    const bool is_b = r.method == plan_b.method && r.factor == plan_b.factor;
-    if (!is_a && !is_b) continue;
-    Pair& pair = pairs[{r.task, length, r.document_hash}];
-    if (is_a && pair.a == nullptr) pair.a = answer;
-    if (is_b && pair.b == nullptr) pair.b = answer;
-  }
-  std::vector<ScorePair> values;
-  for (const auto& [sample, pair] : pairs) {
-    if (pair.a == nullptr || pair.b == nullptr) continue;
-    const std::optional<double> a = value(*pair.a);
-    const std::optional<double> b = value(*pair.b);
-    if (a && b) values.push_back({*a, *b});
-  }
-  return values;
-}
 
 // Of the mean of sorted differences; of a single one it is infinite.
 Interval interval_of(const std::vector<double>& differences) {
@@ -165,73 +120,7 @@ std::optional<double> nll_per_token(const Answer& answer) {
 
 bool is_empty(const Answer& answer) { return answer.text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
-struct ScoreTable::Groups {
-  struct Group {
-    Entry first = {};  // for its names
-    std::vector<double> scores = {}, nll = {};
-    std::size_t cut = 0;
-    std::size_t empty = 0;
-  };
-  Order<std::string_view> task_order;
-  Order<std::pair<std::string_view, double>> plan_order;
-  std::map<std::tuple<std::size_t, std::size_t, std::int64_t>, Group> groups;
-};
-
-ScoreTable::ScoreTable() : groups_(std::make_unique<Groups>()) {}
-ScoreTable::~ScoreTable() = default;
-
-void ScoreTable::add(const Entry& entry) {
-  Groups& all = *groups_;
-  const std::tuple place(all.task_order(entry.task), all.plan_order({entry.method, entry.factor}), entry.length);
-  Groups::Group& group = all.groups.try_emplace(place, Groups::Group{.first = entry}).first->second;
-  group.scores.push_back(entry.score);
-  if (entry.nll) group.nll.push_back(*entry.nll);
-  if (entry.cut) ++group.cut;
-  if (entry.empty) ++group.empty;
-}
-
-std::vector<ScoreRow> ScoreTable::rows() const {
-  std::vector<ScoreRow> rows;
-  for (const auto& [place, group] : groups_->groups) {
-    const Estimate score = estimate(group.scores);
-    const Estimate nll = estimate(group.nll);
-    const auto n = static_cast<double>(score.n);
-    const Interval interval = wilson95(score.mean, score.n);
-    rows.push_back({.task = std::string(group.first.task),
-                    .method = std::string(group.first.method),
-                    .factor = group.first.factor,
-                    .length = group.first.length,
-                    .score = score.mean,
-                    .stderr_score = score.stderr_mean,
-                    .low = interval.low,
-                    .high = interval.high,
-                    .samples = score.n,
-                    .cut = static_cast<double>(group.cut) / n,
-                    .empty = static_cast<double>(group.empty) / n,
-                    .nll = nll.n > 0 ? std::optional(nll.mean) : std::nullopt,
-                    .stderr_nll = nll.stderr_mean});
-  }
-  return rows;
-}
-
-std::vector<ScoreRow> score_table(std::span<const Record> records) {
-  ScoreTable table;
-  std::set<std::tuple<std::string_view, std::string_view, double, std::int64_t, std::string_view>> seen;
-  for (const Record& r : records) {
-    const Answer* answer = r.answer();
-    if (answer == nullptr) continue;
-    if (!seen.emplace(r.task, r.method, r.factor, answer->length, r.document_hash).second) continue;
-    table.add({.task = r.task,
-               .method = r.method,
-               .factor = r.factor,
-               .length = answer->length,
-               .score = answer->score,
-               .nll = nll_per_token(*answer),
-               .cut = answer->finish == "length",
-               .empty = is_empty(*answer)});
-  }
-  return table.rows();
-}
+std::vector<ScoreRow> score_table(std::span<const Record> records) { return answers_of(records).rows(); }
 
 std::string ScoreRow::cell() const { return percent_right(score, {low, high}); }
 std::string MeanScoreRow::cell() const { return percent_right(score, {low, high}); }
@@ -291,65 +180,88 @@ EffectiveLength effective_length(std::span<const MeanScoreRow> rows, std::string
   return out;
 }
 
+namespace {
+
+// Of two plans at one length: nothing else is looked at.
+Answers answers_at(std::span<const Record> records, const PlanName& a, const PlanName& b, std::string_view task,
+                   std::int64_t length) {
+  Answers answers;
+  for (const Record& r : records) {
+    if (r.answer() == nullptr || r.answer()->length != length || (!task.empty() && r.task != task)) continue;
+    if (const PlanName plan{r.method, r.factor}; plan == a || plan == b) answers.add(r);
+  }
+  answers.close();
+  return answers;
+}
+
+}  // namespace
+
 ScoreComparison compare_scores(std::span<const Record> records, std::string_view method_a, double factor_a,
                                std::string_view method_b, double factor_b, std::string_view task, std::int64_t length) {
-  ScoreComparison out =
-      compare_scores(paired(records, {std::string(method_a), factor_a}, {std::string(method_b), factor_b}, task, length,
-                            [](const Answer& answer) { return std::optional(answer.score); }));
+  const PlanName a{std::string(method_a), factor_a};
+  const PlanName b{std::string(method_b), factor_b};
+  ScoreComparison out = answers_at(records, a, b, task, length).compare(a, b, length);
   out.task = task;
-  out.length = length;
   return out;
 }
 
 NllComparison compare_nll(std::span<const Record> records, std::string_view method_a, double factor_a,
                           std::string_view method_b, double factor_b, std::string_view task, std::int64_t length) {
-  NllComparison out = compare_nll(paired(records, {std::string(method_a), factor_a}, {std::string(method_b), factor_b},
-                                         task, length, nll_per_token));
+  const PlanName a{std::string(method_a), factor_a};
+  const PlanName b{std::string(method_b), factor_b};
+  NllComparison out = answers_at(records, a, b, task, length).compare_nll(a, b, length);
   out.task = task;
-  out.length = length;
   return out;
 }
 
 ScoreComparison compare_scores(std::span<const ScorePair> pairs) {
+  std::vector<double> points;
+  points.reserve(pairs.size());
+  for (const auto& [a, b] : pairs) points.push_back(100 * (a - b));
+  return compare_differences(std::move(points));
+}
+
+NllComparison compare_nll(std::span<const ScorePair> pairs) {
+  std::vector<double> nats;
+  nats.reserve(pairs.size());
+  for (const auto& [a, b] : pairs) nats.push_back(a - b);
+  return compare_nll_differences(std::move(nats));
+}
+
+ScoreComparison compare_differences(std::vector<double> points) {
   ScoreComparison out;
-  std::vector<double> differences;
-  for (const auto& [a, b] : pairs) {
-    if (a > b) ++out.a_better;
-    if (b > a) ++out.b_better;
-    differences.push_back(100 * (a - b));
-  }
-  out.samples = differences.size();
-  if (differences.empty()) return out;
-  std::sort(differences.begin(), differences.end());  // the same whatever the order of the records
-  const Interval interval = interval_of(differences);
-  out.difference = estimate(differences).mean;
+  out.samples = points.size();
+  if (points.empty()) return out;
+  std::sort(points.begin(), points.end());  // the same whatever the order of the records
+  const Interval interval = interval_of(points);
+  out.a_better = static_cast<std::size_t>(std::count_if(points.begin(), points.end(), [](double d) { return d > 0; }));
+  out.b_better = static_cast<std::size_t>(std::count_if(points.begin(), points.end(), [](double d) { return d < 0; }));
+  out.difference = estimate(points).mean;
   out.low = std::max(-100.0, interval.low);
   out.high = std::min(100.0, interval.high);
-  if (differences.size() > 1 && differences.front() == differences.back()) {
+  if (points.size() > 1 && points.front() == points.back()) {
     // All alike: resampling knows of no other outcome. With 95 % confidence less than this share would be another
-    const double other = 100 * (1 - std::pow(0.05, 1 / static_cast<double>(differences.size())));
+    const double other = 100 * (1 - std::pow(0.05, 1 / static_cast<double>(points.size())));
     out.low = std::max(-100.0, out.difference - other);
     out.high = std::min(100.0, out.difference + other);
   }
-  std::erase(differences, 0.0);
-  out.p_value = permutation_test(differences);
+  std::erase(points, 0.0);
+  out.p_value = permutation_test(points);
   out.differs = out.p_value < kLevel;
   return out;
 }
 
-NllComparison compare_nll(std::span<const ScorePair> pairs) {
-  NllComparison out{.samples = pairs.size()};
-  if (pairs.empty()) return out;
-  std::vector<double> differences;
-  for (const auto& [a, b] : pairs) differences.push_back(a - b);
-  std::sort(differences.begin(), differences.end());
-  const Interval interval = interval_of(differences);
-  out.difference = estimate(differences).mean;
+NllComparison compare_nll_differences(std::vector<double> nats) {
+  NllComparison out{.samples = nats.size()};
+  if (nats.empty()) return out;
+  std::sort(nats.begin(), nats.end());
+  const Interval interval = interval_of(nats);
+  out.difference = estimate(nats).mean;
   // A few answers that are lost make it lopsided; ± is the longer side
   const double half = std::max(out.difference - interval.low, interval.high - out.difference);
   out.low = out.difference - half;
   out.high = out.difference + half;
-  out.differs = pairs.size() >= kFewestSamples && (out.low > 0 || out.high < 0);
+  out.differs = nats.size() >= kFewestSamples && (out.low > 0 || out.high < 0);
   return out;
 }
 

@@ -106,6 +106,26 @@ class Runs(unittest.TestCase):
         self.assertIn("the interval says it is not 0, the test decides: p = 0.062)", text)
         self.assertRegex(text, r"none: -87\.5 (± \d+\.\d points|points \(-\d)")
 
+    def test_caches_are_held_against_the_first_under_the_same_plan(self):
+        """What a cache costs is not what a plan costs."""
+        scores = {"none": [1] * 40, "none:cache=q4_0": [1] * 20 + [0] * 20, "yarn": [0] * 40, "yarn:cache=q4_0": [0] * 40}
+        records = list(score_records(scores))
+        for record in records:
+            record["factor"] = 1.0 if record["method"].startswith("none") else 4.0
+        caches = synthetic.write_run(self.folder / "caches", "niah", records)
+        text = " ".join(run("compare", caches).split())
+        self.assertIn("q4_0 under none: -50.0 ± ", text)
+        self.assertIn("q4_0 under yarn x4: tied with yarn x4", text)
+        data = json.loads(run("compare", caches, "--json"))
+        self.assertEqual([(c["method"], c["difference"]) for c in data["caches"]], [("none:cache=q4_0", -50), ("yarn:cache=q4_0", 0)])
+        self.assertNotIn("caches", json.loads(run("compare", self.shards[0], "--json")))
+
+    def test_an_export_is_of_one_kind_and_parquet_says_what_it_needs(self):
+        self.assertIn("--lm-eval or --parquet", run("export", self.shards[0], status=2))
+        run("export", self.shards[0], "--lm-eval", self.folder / "a", "--parquet", self.folder / "b", status=2)
+        text = run("export", self.shards[0], "--parquet", self.folder / "b", status=1, MRROPE_PYTHON="/nonexistent/python")
+        self.assertIn("mrrope[parquet]", text)
+
     def test_a_run_of_one_method_is_shown_with_the_way_to_another(self):
         """eval proposed compare, which then said there was only one method to look at."""
         command = ["mrrope-eval", "niah", "-m", "my model.gguf", "--methods", "none", "--lengths", "2k", "-o", "run"]
