@@ -97,9 +97,9 @@ void add_report(CLI::App& program, Action& action) {
                              "  mrrope report run -o page.html\n"
                              "  mrrope report ppl-run niah-run plan.json -o page.html --specs pictures\n");
   command
-      ->add_option(
-          "RUN", options->runs,
-          "folders that mrrope eval wrote (of one model), plan\nfiles, and what analyze --attention --json wrote")
+      ->add_option("RUN", options->runs,
+                   "folders that mrrope eval wrote (of one model), plan\nfiles, what analyze --attention --json wrote, "
+                   "and\npublished values (mrrope.published/1)")
       ->required();
   command->add_option("-o,--output", options->output, "the page; an older page of mrrope is replaced")
       ->type_name("FILE")

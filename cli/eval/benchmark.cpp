@@ -2,12 +2,12 @@
 #include "cli/eval/benchmark.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "base/text.h"
 #include "cli/commands.h"
@@ -24,11 +24,25 @@ namespace {
 constexpr std::size_t kMaxHaystack = std::size_t{256} << 20;
 constexpr std::size_t kStoryBytes = std::size_t{1} << 20;  // some 230,000 tokens; longer prompts repeat it
 
+// The task that a file of questions is for; empty: there is no file. qa_1 is SQuAD and qa_2 is HotpotQA, whose answers
+// need several documents.
+std::string_view task_of_questions(const eval::TaskTexts& texts) {
+  if (texts.questions.empty()) return "";
+  return std::any_of(texts.questions.begin(), texts.questions.end(), [](const eval::Question& q) { return q.gold > 1; })
+             ? "qa_2"
+             : "qa_1";
+}
+
 Result<void> check_texts(const eval::Task& task, const eval::TaskTexts& texts) {
   if (task.needs == eval::TaskNeeds::questions && texts.questions.empty()) {
     return usage(fmt::format("{} asks questions of a file: SQuAD, HotpotQA or NQ-open", task.name), "--questions");
   }
-  if (task.needs == eval::TaskNeeds::items && texts.items.empty()) {
+  if (task.needs == eval::TaskNeeds::questions && task.name != task_of_questions(texts)) {
+    return usage(
+        fmt::format("{} asks the questions of its own file; this one holds {}", task.name, task_of_questions(texts)),
+        "--questions");
+  }
+  if (task.needs == eval::TaskNeeds::items && eval::items_of(texts, task).empty()) {
     return usage(fmt::format("{0} asks the questions of a file: {1}", task.name,
                              task.group == "longbench2" ? "LongBench-v2's data.json"
                                                         : fmt::format("InfiniteBench's {}.jsonl", task.name)),
@@ -37,98 +51,85 @@ Result<void> check_texts(const eval::Task& task, const eval::TaskTexts& texts) {
   return {};
 }
 
-// The task that the files are for; empty: there is no file. Of RULER's questions qa_1 is SQuAD and qa_2 is HotpotQA,
-// whose answers need several documents.
-std::string_view task_of_files(const eval::TaskTexts& texts) {
-  if (!texts.items.empty()) return texts.items.front().task;
-  if (texts.questions.empty()) return "";
-  return std::any_of(texts.questions.begin(), texts.questions.end(), [](const eval::Question& q) { return q.gold > 1; })
-             ? "qa_2"
-             : "qa_1";
-}
-
-bool asks_a_file(const eval::Task& task) {
-  return task.needs == eval::TaskNeeds::questions || task.needs == eval::TaskNeeds::items;
-}
-
-bool fits_file(const eval::Task& task, const eval::TaskTexts& texts) {
-  return !asks_a_file(task) || task.name == task_of_files(texts);
-}
-
 // InfiniteBench's tasks are files of the same fields, and a score of one by the rule of another means nothing: a file
 // says which it is, or is refused.
-Result<void> check_items(const BenchmarkCommand& command, const eval::TaskTexts& texts) {
-  if (command.items.empty()) return {};
-  if (texts.items.empty()) return usage("the file holds no items", "--items");
-  const std::string& held = texts.items.front().task;
-  for (const eval::Item& item : texts.items) {
-    if (item.task != held) {
-      return usage(fmt::format("the file holds items of {} and of {}; ask one task at a time", base::printable(held),
-                               base::printable(item.task)),
-                   "--items");
-    }
-  }
+Result<void> check_held(const BenchmarkCommand& command, const std::string& held) {
   const eval::Task* task = eval::find_task(held);
-  if (task != nullptr && task->group == command.group && task->needs == eval::TaskNeeds::items) return {};
-  std::vector<std::string> files;
-  for (const eval::Task& t : eval::tasks()) {
-    if (t.group == command.group && t.needs == eval::TaskNeeds::items) files.push_back(fmt::format("{}.jsonl", t.name));
-  }
-  if (task != nullptr && task->group != command.group) {
+  const bool published = task != nullptr && (task->group == "infinitebench" || task->group == "longbench2");
+  if (published && task->group == command.group) return {};
+  if (published) {
     return usage(fmt::format("the file holds {}: mrrope eval {} asks its questions", held, task->group), "--items");
   }
-  if (task != nullptr) {
-    return usage(fmt::format("the file holds {}, whose prompts are made here at any length: leave it out, and ask for "
-                             "--tasks {}",
-                             held, held),
-                 "--items");
+  if (!held.empty()) {
+    return usage(
+        fmt::format("the file holds {}, which is no task of InfiniteBench or LongBench-v2", base::printable(held)),
+        "--items");
   }
   if (command.group == "longbench2") {
     return usage("the file holds items of InfiniteBench, not of LongBench-v2 (choice_A …)", "--items");
   }
-  if (held.empty()) {
-    return usage(fmt::format("nothing says which task the file holds: name it {} as published, or add \"task\": \"{}\" "
-                             "to its entries",
-                             fmt::join(files, " or "), files.front().substr(0, files.front().find('.'))),
-                 "--items");
+  return usage(
+      "nothing says which task the file holds: name it as published, code_debug.jsonl, or add \"task\": \"code_debug\" "
+      "to "
+      "its entries",
+      "--items");
+}
+
+// What the files hold, each for one task or more.
+using HeldTasks = std::vector<std::set<std::string>>;
+
+Result<HeldTasks> read_items(const BenchmarkCommand& command, eval::TaskTexts& texts) {
+  HeldTasks held;
+  for (const std::string& path : command.items) {
+    std::set<std::string>& tasks = held.emplace_back();
+    const Result<void> read = eval::read_items(path, [&](eval::Item&& item) {
+      tasks.insert(item.task);
+      texts.items[item.task].push_back(std::move(item));
+      return true;
+    });
+    if (!read) return read.error();
+    if (tasks.empty()) return usage("the file holds no items", "--items");
+    for (const std::string& task : tasks) {
+      if (const auto ok = check_held(command, task); !ok) return ok.error();
+    }
   }
-  return usage(fmt::format("the file holds {}, which is not measured here; {} are", base::printable(held),
-                           fmt::join(files, " and ")),
-               "--items");
+  return held;
 }
 
 // A file that was named and that no task reads would be a surprise.
-Result<void> check_files_are_used(const BenchmarkCommand& command, const eval::TaskTexts& texts,
+Result<void> check_files_are_used(const BenchmarkCommand& command, const eval::TaskTexts& texts, const HeldTasks& items,
                                   const std::vector<const eval::Task*>& chosen) {
-  const std::string_view held = task_of_files(texts);
-  for (const eval::Task* task : chosen) {
-    if (!fits_file(*task, texts)) {
-      return usage(fmt::format("{} asks the questions of its own file; this one holds {}", task->name, held),
-                   command.items.empty() ? "--questions" : "--items");
-    }
+  const auto reads = [&](std::string_view held) {
+    return std::any_of(chosen.begin(), chosen.end(), [&](const eval::Task* task) { return task->name == held; });
+  };
+  const auto unread = [&](std::string_view held, const char* flag) {
+    return usage(fmt::format("the file holds {}, and --tasks asks for {} only", held, command.tasks), flag);
+  };
+  const std::string_view asked = task_of_questions(texts);
+  if (!asked.empty() && !reads(asked)) return unread(asked, "--questions");
+  for (const std::set<std::string>& held : items) {
+    if (std::none_of(held.begin(), held.end(), reads)) return unread(*held.begin(), "--items");
   }
-  const auto reads = [](const eval::Task* task) { return asks_a_file(*task); };
-  if (held.empty() || std::any_of(chosen.begin(), chosen.end(), reads)) return {};
-  return usage(fmt::format("the file holds {}, and --tasks asks for {} only", held, command.tasks),
-               command.items.empty() ? "--questions" : "--items");
+  return {};
 }
 
 // "all": those whose texts are there; what is left out is said, for a mean of eleven tasks is not that of thirteen.
-Result<std::vector<const eval::Task*>> tasks_of(const BenchmarkCommand& command, const eval::TaskTexts& texts) {
+Result<std::vector<const eval::Task*>> tasks_of(const BenchmarkCommand& command, const eval::TaskTexts& texts,
+                                                const HeldTasks& items) {
   std::vector<const eval::Task*> chosen;
   if (command.tasks == "all") {
     std::vector<std::string_view> left_out;
     for (const eval::Task& task : eval::tasks()) {
       if (task.group != command.group) continue;
-      if (check_texts(task, texts) && fits_file(task, texts)) chosen.push_back(&task);
+      if (check_texts(task, texts)) chosen.push_back(&task);
       else left_out.push_back(task.name);
     }
     if (!left_out.empty()) {
-      const bool given = !command.questions.empty() || !command.items.empty();
-      const char* flag = command.group == "ruler" ? "--questions" : "--items";
+      const std::string_view held = task_of_questions(texts);
       note("left out  {}: {}\n", base::join(left_out),
-           given ? fmt::format("the file of {} is for {}", flag, task_of_files(texts))
-                 : fmt::format("they ask the questions of a file ({})", flag));
+           !held.empty() ? fmt::format("the file of --questions is for {}", held)
+                         : fmt::format("they ask the questions of a file ({})",
+                                       command.group == "ruler" ? "--questions" : "--items"));
     }
     return chosen;
   }
@@ -147,10 +148,11 @@ Result<std::vector<const eval::Task*>> tasks_of(const BenchmarkCommand& command,
     if (const auto ok = check_texts(*task, texts); !ok) return ok.error();
     if (std::find(chosen.begin(), chosen.end(), task) == chosen.end()) chosen.push_back(task);
   }
-  if (const auto ok = check_files_are_used(command, texts, chosen); !ok) return ok.error();
+  if (const auto ok = check_files_are_used(command, texts, items, chosen); !ok) return ok.error();
   return chosen;
 }
 
+// All but the items.
 Result<eval::TaskTexts> texts_of(const BenchmarkCommand& command) {
   eval::TaskTexts texts;
   if (!command.eval.texts.empty()) {
@@ -176,17 +178,11 @@ Result<eval::TaskTexts> texts_of(const BenchmarkCommand& command) {
     texts.documents = std::move(file->documents);
     texts.questions = std::move(file->questions);
   }
-  if (!command.items.empty()) {
-    const Result<void> read = eval::read_items(command.items, [&](eval::Item&& item) {
-      texts.items.push_back(std::move(item));
-      return true;
-    });
-    if (!read) return read.error();
-  }
   return texts;
 }
 
-Result<eval::BenchmarkOptions> options_of(const BenchmarkCommand& command, const eval::TaskTexts& texts) {
+Result<eval::BenchmarkOptions> options_of(const BenchmarkCommand& command, const eval::TaskTexts& texts,
+                                          const HeldTasks& items) {
   eval::BenchmarkOptions options;
   options.samples = command.samples;
   options.depths = command.depths;
@@ -194,7 +190,7 @@ Result<eval::BenchmarkOptions> options_of(const BenchmarkCommand& command, const
   const Result<std::vector<std::int64_t>> lengths = parse_lengths(command.lengths, "--lengths");
   if (!lengths) return lengths.error();
   options.lengths = *lengths;
-  Result<std::vector<const eval::Task*>> chosen = tasks_of(command, texts);
+  Result<std::vector<const eval::Task*>> chosen = tasks_of(command, texts, items);
   if (!chosen) return chosen.error();
   options.tasks = *std::move(chosen);
   for (const eval::Task* task : options.tasks) {
@@ -230,8 +226,9 @@ void say_too_long(std::int64_t items) { note("{} of the items do not fit; they a
 Result<Prepared> prepare(const BenchmarkCommand& command) {
   Result<eval::TaskTexts> texts = texts_of(command);
   if (!texts) return texts.error();
-  if (const auto ok = check_items(command, *texts); !ok) return ok.error();
-  Result<eval::BenchmarkOptions> options = options_of(command, *texts);
+  const Result<HeldTasks> items = read_items(command, *texts);
+  if (!items) return items.error();
+  Result<eval::BenchmarkOptions> options = options_of(command, *texts, *items);
   if (!options) return options.error();
   return Prepared{*std::move(texts), *std::move(options)};
 }

@@ -27,7 +27,7 @@ struct BenchmarkCommand {
   std::string chat_template = "auto";
   std::string words;
   std::string questions;
-  std::string items;
+  std::vector<std::string> items;
   std::string shard;
   bool no_sharing = false;
   bool generate = false;

@@ -33,9 +33,11 @@ constexpr Kind kKinds[] = {
      "  mrrope eval ruler --endpoint http://host:8000 --model NAME --lengths 32k\n",
      "all", 20, 0},
     {"infinitebench",
-     "InfiniteBench: pass keys, numbers, key-value, code, dialogue\n"
+     "InfiniteBench: pass keys, numbers, key-value, code, books\n"
      "\n"
-     "  mrrope eval infinitebench -m model.gguf --factor 4 --lengths 32k -o run\n",
+     "  mrrope eval infinitebench -m model.gguf --factor 4 --lengths 32k -o run\n"
+     "  mrrope eval infinitebench -m model.gguf --factor 4 --lengths 128k \\\n"
+     "      --items InfiniteBench/*.jsonl -o run\n",
      "all", 20, 0},
     {"longbench2",
      "LongBench-v2's questions from its data.json\n"
@@ -65,7 +67,8 @@ void add_sample_options(CLI::App& command, const Kind& kind, BenchmarkCommand& b
   if (group != "longbench2") {
     command
         .add_option("--tasks", b.tasks,
-                    group == "niah" ? "niah (a number), niah_text (a sentence)" : "names, or all (default)")
+                    group == "niah" ? "niah (a number), niah_text (a sentence), niah_implied\n(no word in common)"
+                                    : "names, or all (default)")
         ->type_name("LIST");
   }
   command.add_option("--samples", b.samples, group == "niah" ? "per length and depth (1)" : "per task and length (20)")
@@ -89,7 +92,7 @@ void add_sample_options(CLI::App& command, const Kind& kind, BenchmarkCommand& b
     CLI::Option* data = command
                             .add_option("--items", b.items,
                                         group == "longbench2" ? "LongBench-v2's data.json"
-                                                              : "code_debug.jsonl or longdialogue_qa_eng.jsonl")
+                                                              : "its files, as published: code_debug.jsonl …")
                             ->type_name("FILE");
     if (group == "longbench2") {
       data->required();

@@ -42,8 +42,8 @@ struct ReportOptions {
   std::string baseline = {};  // see choose_baseline()
 };
 
-// `paths`: folders that `mrrope eval` wrote, of one model; plan files, for the pages on plans alone; and what
-// `mrrope analyze --attention --json` wrote.
+// `paths`: folders that `mrrope eval` wrote, of one model; plan files, for the pages on plans alone; what
+// `mrrope analyze --attention --json` wrote; and published values (mrrope.published/1, docs/reproduce.md).
 // Errors: nothing to report; runs of different models; a damaged run or plan file; an unknown baseline.
 Result<Report> make_report(std::span<const std::string> paths, const ReportOptions& options = {});
 

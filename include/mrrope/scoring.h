@@ -56,7 +56,7 @@ double rouge1_recall(std::string_view reference, std::string_view answer);
 double content_recall(std::string_view reference, std::string_view answer);
 
 // ---- InfiniteBench -------------------------------------------------------------------------------------------------
-// 1 or 0, but for longbook_qa.
+// 1 or 0, but for longbook_qa, its Chinese form, longbook_sum and math_calc.
 
 // The first run of digits, to its end, is the label: "99999, then 71432" is not 71432, nor is "714321".
 double passkey(std::string_view label, std::string_view answer);
@@ -80,6 +80,25 @@ double longdialogue_qa(std::string_view label, std::string_view answer);
 
 // F1 of words as SQuAD normalises them (lower case, no ASCII punctuation, no articles), the best over the references.
 double longbook_qa(std::span<const std::string> references, std::string_view answer);
+// The same of single characters, without white space and punctuation, ASCII's or Chinese.
+double longbook_qa_chinese(std::span<const std::string> references, std::string_view answer);
+
+// ROUGE-Lsum's F1 without stemming, the best over the references: lines are sentences, and what a line of the reference
+// has in common with any line of the answer counts, each word as often as both texts have it. Cost: the product of
+// their words, of which at most the first 8192 are read.
+double longbook_sum(std::span<const std::string> references, std::string_view answer);
+
+// The answer begins with a capital A to D, which decides; or is the option; or what follows the first of "answer is:",
+// "answer:", "answer is", "option is" and one more character begins with the letter or the option; or its first word
+// that is a letter A to D is the right one. So "Certainly B" is right and "Can it be B?" is an answer C.
+double longbook_choice(char letter, std::string_view option, std::string_view answer);
+
+// The last word, between white space and any of . ` ' " :, is the number. A sign counts, zeros in front do not.
+double code_run(std::string_view label, std::string_view answer);
+
+// The fraction of the labels that the answer's numbers repeat from the first on, up to the first that differs. Signs
+// are not read.
+double math_calc(std::span<const std::string> labels, std::string_view answer);
 
 // ---- Multiple choice -----------------------------------------------------------------------------------------------
 

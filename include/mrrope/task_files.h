@@ -65,7 +65,8 @@ struct Item {
 using TakeItem = std::function<bool(Item&&)>;
 
 //   InfiniteBench  {id, context, input, answer, options?, task?}
-//                  An answer is a text, a number or a list of them; with options one of them, or that and its letter.
+//                  An answer is a text, a number, a list of them or such a list in a list; with options one of them, or
+//                  that and its letter.
 //                  Its twelve tasks have the same fields: which one it is says `task`, or else the file's name, if it
 //                  is the published one: code_debug.jsonl. Both, and different: an Error.
 //   LongBench-v2   {_id, domain, sub_domain, difficulty, length, question, choice_A … choice_D, answer, context}

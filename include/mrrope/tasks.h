@@ -8,8 +8,8 @@
 //   score_answer(*task, *sample, "1234567.");                                          // 0 … 1
 //
 // Needle in a haystack, RULER's thirteen tasks and InfiniteBench's generated ones follow their public definitions in
-// our own words, with the official scoring rules; docs/benchmarks.md says where they differ. LongBench-v2 and two tasks
-// of InfiniteBench ask the questions of a file.
+// our own words, with the official scoring rules; docs/benchmarks.md says where they differ. LongBench-v2 and eight
+// tasks of InfiniteBench ask the questions of a file; its generated ones do so where their file is given.
 //
 // A sample is a function of (task, texts, request, tokenizer) and of nothing else: the same bytes on every machine and
 // with every compiler. Samples of the same seed and index hide the same thing at every length.
@@ -66,8 +66,12 @@ struct TaskTexts {
   std::vector<std::string> words = {};      // --words: for cwe; empty: the built-in list
   std::vector<std::string> documents = {};  // --questions: what read_questions() gives, for qa_1 and qa_2
   std::vector<Question> questions = {};     // --questions
-  std::vector<Item> items = {};             // --items: for longbench2, code_debug and longdialogue_qa_eng; never cut
+  // --items: what read_items() gives, by Item::task; never cut
+  std::map<std::string, std::vector<Item>, std::less<>> items = {};
 };
+
+// What the texts have for a task. None: its prompts are made here, or it misses them.
+std::span<const Item> items_of(const TaskTexts& texts, const Task& task);
 
 // Prose of the built-in words, for those who bring none.
 std::string built_in_story(std::size_t bytes);

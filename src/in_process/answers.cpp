@@ -86,7 +86,7 @@ class Benchmark {
   Result<void> measure() {
     for (const Task* task : options_.tasks) {
       texts_hash_ = hash_of(*task, texts_);
-      const std::vector<SampleSlot> slots = slots_of(options_, *task, texts_.items.size());
+      const std::vector<SampleSlot> slots = slots_of(options_, *task, items_of(texts_, *task).size());
       for (std::size_t at = 0; at < slots.size();) {
         std::int64_t tokens = 0;
         std::size_t end = at;
@@ -156,7 +156,7 @@ class Benchmark {
       Result<Prompt> prompt = make(slot);
       if (!prompt) {
         // An item is as long as it is: one that does not fit this length is left out, never cut
-        if (slot.task->needs != TaskNeeds::items || prompt.error().code != ErrorCode::too_long) return prompt.error();
+        if (items_of(texts_, *slot.task).empty() || prompt.error().code != ErrorCode::too_long) return prompt.error();
         ++cost_.too_long;
         continue;
       }

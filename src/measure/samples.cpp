@@ -22,8 +22,9 @@ std::int64_t first_shard(const Task& task, std::int64_t length, std::int64_t sha
 
 // What a sample is and whose does not depend on how many are asked for: more of them take up what is there.
 std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& task, std::size_t items) {
+  const bool from_file = task.needs == TaskNeeds::items || items > 0;
   const std::int64_t samples =
-      task.needs == TaskNeeds::items ? std::min(options.samples, static_cast<std::int64_t>(items)) : options.samples;
+      from_file ? std::min(options.samples, static_cast<std::int64_t>(items)) : options.samples;
   std::vector<SampleSlot> slots;
   const int depths = std::max(options.depths, 1);
   for (const std::int64_t length : options.lengths) {
@@ -69,13 +70,11 @@ std::string hash_of(const Task& task, const TaskTexts& texts) {
       all += fmt::format("{} {}\n", fmt::join(q.documents, ","), q.gold);
     }
   }
-  if (task.needs == TaskNeeds::items) {
-    for (const Item& item : texts.items) {
-      add(item.context);
-      add(item.question);
-      add_list(item.options);
-      add_list(item.answers);
-    }
+  for (const Item& item : items_of(texts, task)) {
+    add(item.context);
+    add(item.question);
+    add_list(item.options);
+    add_list(item.answers);
   }
   return content_hash(all);
 }

@@ -17,8 +17,8 @@ struct SampleSlot {
   const Task* task = nullptr;
   SampleRequest request;
 };
-// Of this shard, by task, then length, depth and index. Without frame_tokens. `items`: that a file has, for tasks that
-// need it; there are no more samples than those.
+// Of this shard, by task, then length, depth and index. Without frame_tokens. `items`: that a file has for the task;
+// there are no more samples than those.
 std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& task, std::size_t items);
 
 // Known before the sample is made, so that what a run has costs nothing. The model and the settings of the run, how

@@ -59,8 +59,8 @@ Result<Report> make_report(std::span<const std::string> paths, const ReportOptio
   for (const auto& verdict : {tune_verdict, score_verdict, ppl_verdict}) {
     for (std::string& sentence : verdict(context)) page.verdict.push_back(std::move(sentence));
   }
-  for (const auto& section :
-       {tune_section, ppl_section, gap_section, score_section, band_section, attention_section, plan_section}) {
+  for (const auto& section : {tune_section, ppl_section, gap_section, score_section, published_section, band_section,
+                              attention_section, plan_section}) {
     if (auto made = section(context)) page.sections.push_back(*std::move(made));
   }
   page.sections.push_back(provenance_section(context));

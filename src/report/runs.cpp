@@ -59,8 +59,14 @@ class Reader {
   Result<void> plan(const std::string& path) {
     const Result<std::string> text = base::read_file(path, kMaxPlanFile);
     if (!text) return text.error();
-    if (const Result<base::Json> json = base::parse_json(*text);
-        json && json->is_object() && json->value("schema", base::Json()) == "mrrope.attention/1") {
+    const Result<base::Json> json = base::parse_json(*text);
+    if (json && is_published(*json)) {
+      Result<PublishedFile> published = read_published(*json);
+      if (!published) return Error{published.error().code, to_string(published.error()), path};
+      runs_.published.push_back(*std::move(published));
+      return {};
+    }
+    if (json && json->is_object() && json->value("schema", base::Json()) == "mrrope.attention/1") {
       Result<AttentionFile> attention = read_attention(*json);
       if (!attention) return Error{attention.error().code, to_string(attention.error()), path};
       runs_.attention.push_back(*std::move(attention));

@@ -15,6 +15,7 @@
 #include "mrrope/plan.h"
 #include "mrrope/records.h"
 #include "mrrope/statistics.h"
+#include "report/published.h"
 #include "report/tune_file.h"
 
 namespace mrrope::report {
@@ -44,6 +45,7 @@ struct Runs {
   std::vector<RunSource> sources;
   std::vector<TuneFile> tunes;  // of folders that mrrope tune wrote
   std::vector<AttentionFile> attention;
+  std::vector<PublishedFile> published;
   std::vector<Plan> plans;             // of plan files
   std::vector<eval::Record> passes;    // readings of ppl runs, whole
   std::vector<eval::Record> gaps;      // readings of gap runs, whole

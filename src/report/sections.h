@@ -45,6 +45,9 @@ std::optional<Section> band_section(const Context& context);
 // What the band adds to attention scores, the paper's figure 6. section_attention.cpp
 std::optional<Section> attention_section(const Context& context);
 
+// What others published beside what was measured. section_published.cpp
+std::optional<Section> published_section(const Context& context);
+
 // What each plan does to the table. section_plans.cpp
 std::optional<Section> plan_section(const Context& context);
 

@@ -129,7 +129,7 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
   std::vector<Wanted> wanted;
   for (const Task* task : options.tasks) {
     const std::string texts_hash = hash_of(*task, texts);
-    for (SampleSlot slot : slots_of(options, *task, texts.items.size())) {
+    for (SampleSlot slot : slots_of(options, *task, items_of(texts, *task).size())) {
       std::string key = answer_key(run.info(), label + "\n" + servers.model, texts_hash, options, slot);
       cost.asked.push_back(key);
       if (run.find(key) != nullptr) continue;
@@ -159,7 +159,7 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
     const SampleSlot& slot = wanted[i].slot;
     if (!answer) {
       // An item that does not fit this length is left out, never cut
-      if (slot.task->needs == TaskNeeds::items && answer.error().code == ErrorCode::too_long) {
+      if (!items_of(texts, *slot.task).empty() && answer.error().code == ErrorCode::too_long) {
         ++cost.too_long;
       } else if (cost.failed++ == 0) {
         cost.first_failure = answer.error();

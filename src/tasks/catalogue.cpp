@@ -18,6 +18,7 @@ struct Entry {
   Task task;  // name, alias, group, summary, needs, max_new_tokens, stops_at_newline
   Forming generator;
   Scoring scoring;
+  Forming published = nullptr;  // asks the items of a file, where there is one, in the place of made prompts
 };
 
 constexpr TaskNeeds kNone = TaskNeeds::nothing, kHay = TaskNeeds::haystack, kAsk = TaskNeeds::questions,
@@ -27,6 +28,8 @@ constexpr TaskNeeds kNone = TaskNeeds::nothing, kHay = TaskNeeds::haystack, kAsk
 constexpr std::array kEntries = {
     Entry{{"niah", "", "niah", "a 7-digit number in prose", kHay, 32, true}, niah, first_digits},
     Entry{{"niah_text", "", "niah", "the San Francisco sentence in prose", kHay, 50, true}, niah_text, same_words},
+    Entry{{"niah_implied", "", "niah", "whom a sentence without a word of the question is about", kHay, 32, true},
+          niah_implied, any_found},
 
     Entry{{"niah_single_1", "", "ruler", "a number in noise", kNone, 128, false}, niah_single_1, all_found},
     Entry{{"niah_single_2", "", "ruler", "a number in prose", kHay, 128, false}, niah_single_2, all_found},
@@ -53,17 +56,29 @@ constexpr std::array kEntries = {
           questions, any_found},
 
     Entry{{"passkey", "infinitebench_passkey", "infinitebench", "five digits in noise", kNone, 32, true},
-          passkey, first_digits},
+          passkey, first_digits, passkey_item},
     Entry{{"number_string", "infinitebench_number_string", "infinitebench", "ten digits with runs in noise", kNone, 32,
-           true}, number_string, first_digits},
+           true}, number_string, first_digits, number_string_item},
     Entry{{"kv_retrieval", "infinitebench_kv_retrieval", "infinitebench", "a value of a JSON object of UUIDs", kNone, 64,
-           true}, kv_retrieval, whole_word},
+           true}, kv_retrieval, whole_word, kv_retrieval_item},
     Entry{{"math_find", "infinitebench_math_find", "infinitebench", "an extreme or the median of a list", kNone, 16,
-           true}, math_find, first_number},
+           true}, math_find, first_number, math_find_item},
     Entry{{"code_debug", "infinitebench_code_debug", "infinitebench", "which function has the bug", kItems, 16, true},
           code_debug, named_option},
     Entry{{"longdialogue_qa_eng", "infinitebench_longdialogue_qa_en", "infinitebench", "who is masked in a script",
            kItems, 40, true}, longdialogue, same_name},
+    Entry{{"longbook_qa_eng", "infinitebench_longbook_qa_en", "infinitebench", "a question on a book", kItems, 40, true},
+          longbook_qa_item, shared_words},
+    Entry{{"longbook_qa_chn", "infinitebench_longbook_qa_chn", "infinitebench", "a question on a Chinese book", kItems,
+           40, true}, longbook_qa_chinese_item, shared_characters},
+    Entry{{"longbook_choice_eng", "infinitebench_longbook_choice_en", "infinitebench", "one of four answers on a book",
+           kItems, 40, true}, longbook_choice, chosen_option},
+    Entry{{"longbook_sum_eng", "infinitebench_longbook_sum_en", "infinitebench", "a summary of a book", kItems, 1200,
+           false}, longbook_sum_item, summary},
+    Entry{{"code_run", "infinitebench_code_run", "infinitebench", "what a function of functions returns", kItems, 5,
+           true}, code_run_item, last_number},
+    Entry{{"math_calc", "infinitebench_math_calc", "infinitebench", "the values of a long expression", kItems, 64,
+           true}, math_calc_item, first_values},
 
     Entry{{"longbench2", "", "longbench2", "multiple choice on real documents", kItems, 128, false},
           longbench2, said_letter},
@@ -94,9 +109,10 @@ const Task* find_task(std::string_view name) {
   return nullptr;
 }
 
-Forming drafts::generator_of(const Task& task) {
+Forming drafts::generator_of(const Task& task, bool from_file) {
   const Entry* entry = entry_of(task);
-  return entry == nullptr ? nullptr : entry->generator;
+  if (entry == nullptr) return nullptr;
+  return from_file && entry->published != nullptr ? entry->published : entry->generator;
 }
 
 Scoring drafts::scoring_of(const Task& task) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,8 @@ struct Form {
 
 // What a task is told.
 struct Brief {
-  const TaskTexts& texts;  // outlives the forms
+  const TaskTexts& texts;       // outlives the forms
+  std::span<const Item> items;  // of the texts, those of the task
   std::int64_t length = 0;
   std::int64_t index = 0;
   Random random;             // of this sample
@@ -68,6 +70,7 @@ std::vector<std::string> spaced(const std::vector<std::string>& texts);
 // needles.cpp
 Forms niah(const Brief& brief);
 Forms niah_text(const Brief& brief);
+Forms niah_implied(const Brief& brief);
 Forms niah_single_1(const Brief& brief);
 Forms niah_single_2(const Brief& brief);
 Forms niah_single_3(const Brief& brief);
@@ -89,8 +92,19 @@ Forms frequent_words(const Brief& brief);
 Forms math_find(const Brief& brief);
 // questions.cpp
 Forms questions(const Brief& brief);
+// published_items.cpp
+Forms passkey_item(const Brief& brief);
+Forms number_string_item(const Brief& brief);
+Forms kv_retrieval_item(const Brief& brief);
+Forms math_find_item(const Brief& brief);
+Forms math_calc_item(const Brief& brief);
+Forms code_run_item(const Brief& brief);
+Forms longbook_qa_item(const Brief& brief);
+Forms longbook_qa_chinese_item(const Brief& brief);
+Forms longbook_sum_item(const Brief& brief);
 // items.cpp
 Forms code_debug(const Brief& brief);
+Forms longbook_choice(const Brief& brief);
 Forms longdialogue(const Brief& brief);
 Forms longbench2(const Brief& brief);
 

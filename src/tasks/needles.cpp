@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tasks/haystack.h"
+#include "tasks/implied.h"
 #include "tasks/magic.h"
 
 namespace mrrope::eval::drafts {
@@ -127,6 +128,23 @@ Forms niah_text(const Brief& brief) {
                       .references = {answer},
                       .needles = {"The " + subject + " " + answer + "."},
                       .depths = {brief.depth}});
+}
+
+// Three others of the same kind stand around, so that who is named at all is no answer.
+Forms niah_implied(const Brief& brief) {
+  constexpr std::size_t kPeople = 4;
+  Random random = brief.random.fork("needles");
+  const Implied drawn = implied(random, kPeople);
+  Story story{.instruction = "Read the long text below, then answer the question that follows it with a name.\n",
+              .question = fmt::format("Question: {}\n", drawn.question),
+              .prefix = "Answer:",
+              .answer = " " + drawn.names[0] + ".",
+              .references = {drawn.names[0]},
+              .needles = drawn.sentences,
+              .depths = {brief.depth}};
+  Random places = brief.random.fork("distractors");
+  while (story.depths.size() < kPeople) story.depths.push_back(places.fraction());
+  return told(brief, story);
 }
 
 Forms niah_single_1(const Brief& brief) { return magic(brief, {.hay = Hay::noise}); }

@@ -80,15 +80,22 @@ std::vector<std::string> drafts::spaced(const std::vector<std::string>& texts) {
   return out;
 }
 
+std::span<const Item> items_of(const TaskTexts& texts, const Task& task) {
+  const auto found = texts.items.find(task.name);
+  return found == texts.items.end() ? std::span<const Item>() : found->second;
+}
+
 Result<Sample> make_sample(const Task& task, const TaskTexts& texts, const SampleRequest& request,
                            const TokenCount& count) {
   if (const auto ok = check_request(request); !ok) return ok.error();
-  const drafts::Forming generator = drafts::generator_of(task);
+  const std::span<const Item> items = items_of(texts, task);
+  const drafts::Forming generator = drafts::generator_of(task, !items.empty());
   if (generator == nullptr) {
     return Error{ErrorCode::unsupported, fmt::format("there is no task \"{}\"", task.name), "", "tasks"};
   }
   const drafts::Random root = drafts::Random(request.seed).fork(task.name);
   const drafts::Brief brief{.texts = texts,
+                            .items = items,
                             .length = request.length,
                             .index = request.index,
                             .random = root.fork(static_cast<std::uint64_t>(request.index)),

@@ -40,6 +40,17 @@ double whole_word(const Sample& sample, std::string_view said) {
 }
 double first_number(const Sample& sample, std::string_view said) { return eval::math_find(sample.references[0], said); }
 double same_name(const Sample& sample, std::string_view said) { return longdialogue_qa(sample.references[0], said); }
+double shared_words(const Sample& sample, std::string_view said) { return longbook_qa(sample.references, said); }
+double shared_characters(const Sample& sample, std::string_view said) {
+  return longbook_qa_chinese(sample.references, said);
+}
+double summary(const Sample& sample, std::string_view said) { return longbook_sum(sample.references, said); }
+double last_number(const Sample& sample, std::string_view said) { return code_run(sample.references[0], said); }
+double first_values(const Sample& sample, std::string_view said) { return math_calc(sample.references, said); }
+double chosen_option(const Sample& sample, std::string_view said) {
+  if (sample.references.size() < 2 || sample.references[0].empty()) return 0;
+  return eval::longbook_choice(sample.references[0][0], sample.references[1], said);
+}
 
 double named_option(const Sample& sample, std::string_view said) {
   if (sample.references.size() < 2 || sample.references[0].empty()) return 0;

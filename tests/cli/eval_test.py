@@ -50,8 +50,7 @@ class Configuration(unittest.TestCase):
         self.assertIn("built without llama.cpp", attention.stderr)
 
     def test_a_file_of_items_says_what_it_is_or_is_refused(self):
-        """longbook_choice_eng.jsonl was scored as code_debug, longbook_qa_eng.jsonl as longdialogue_qa_eng, and of
-        --tasks kv_retrieval --items kv_retrieval.jsonl the file was passed over."""
+        """longbook_choice_eng.jsonl was scored as code_debug, longbook_qa_eng.jsonl as longdialogue_qa_eng."""
         item = {"id": 0, "context": "c", "input": "q", "answer": ["a"], "options": ["a", "b"]}
         longbench2 = {"_id": "1", "domain": "", "sub_domain": "", "difficulty": "", "length": "", "question": "", "choice_A": "",
                       "choice_B": "", "choice_C": "", "choice_D": "", "answer": "A", "context": ""}
@@ -61,14 +60,12 @@ class Configuration(unittest.TestCase):
                 path.write_text(json.dumps(entry) + "\n", encoding="utf-8")
                 said = run(group, "-m", MODEL, "--methods", "none", "--lengths", "1k", "--items", path, *more, status=2)
                 return " ".join(said.split())
-            for name in ("longbook_choice_eng", "longbook_qa_eng"):
-                self.assertIn(f"--items: the file holds {name}, which is not measured here; code_debug.jsonl and "
-                              "longdialogue_qa_eng.jsonl are", refusal("infinitebench", f"{name}.jsonl", item))
-            self.assertIn("holds kv_retrieval, whose prompts are made here at any length: leave it out",
-                          refusal("infinitebench", "kv_retrieval.jsonl", item, "--tasks", "kv_retrieval"))
-            self.assertIn('name it code_debug.jsonl or longdialogue_qa_eng.jsonl as published, or add "task": "code_debug"',
+            self.assertIn("--items: the file holds chess, which is no task of InfiniteBench or LongBench-v2",
+                          refusal("infinitebench", "a.jsonl", {"task": "chess", **item}))
+            self.assertIn("no task of InfiniteBench", refusal("infinitebench", "a.jsonl", {"task": "niah", **item}))
+            self.assertIn('name it as published, code_debug.jsonl, or add "task": "code_debug"',
                           refusal("infinitebench", "mine.jsonl", item))
-            self.assertIn("code_debug asks the questions of its own file; this one holds longdialogue_qa_eng",
+            self.assertIn("code_debug asks the questions of a file: InfiniteBench's code_debug.jsonl",
                           refusal("infinitebench", "longdialogue_qa_eng.jsonl", item, "--tasks", "code_debug"))
             self.assertIn("the file holds code_debug, and --tasks asks for passkey only",
                           refusal("infinitebench", "code_debug.jsonl", item, "--tasks", "passkey"))

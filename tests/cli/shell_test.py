@@ -53,7 +53,7 @@ class Completion(unittest.TestCase):
         self.assertIn("--lengths", candidates("eval", "niah", "--le"))
         self.assertIn("yarn", candidates("eval", "niah", "--methods", "ya"))
         self.assertEqual(candidates("eval", "ruler", "--tasks", "vt,cw"), ["vt,cwe"])
-        self.assertEqual(candidates("eval", "niah", "--tasks", "niah"), ["niah", "niah_text"])
+        self.assertEqual(candidates("eval", "niah", "--tasks", "niah"), ["niah", "niah_text", "niah_implied"])
         if "--minutes" in run("tune", "--help"):  # with llama.cpp
             self.assertEqual(candidates("tune", "--min"), ["--minutes"])
             self.assertEqual(candidates("tune", "m.gguf", "--target", "l"), ["llama.cpp", "lm-studio"])

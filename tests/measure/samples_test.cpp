@@ -55,10 +55,11 @@ TEST(Samples, ShardsHaveEachOnceAndKeepWhatTheyHave) {
   }
 }
 
-TEST(Samples, AreNoMoreThanTheItemsOfAFileAndOtherTasksDoNotCare) {
+TEST(Samples, AreNoMoreThanTheItemsOfAFileAndAsManyAsAskedWithoutOne) {
   const BenchmarkOptions options{.tasks = {}, .lengths = {4096}, .samples = 8};
   EXPECT_EQ(slots(options, "code_debug", 2).size(), 2U);
-  EXPECT_EQ(slots(options, "passkey", 2).size(), 8U);
+  EXPECT_EQ(slots(options, "passkey", 2).size(), 2U);
+  EXPECT_EQ(slots(options, "passkey", 0).size(), 8U);
 }
 
 }  // namespace

@@ -285,26 +285,47 @@ TEST(TasksAnswers, WordsOfTheUserAreUsedAndTooFewAreAnErrorThatNamesTheFlag) {
   EXPECT_EQ(sample.prompt.find("two words"), std::string::npos);
 }
 
+// An item of every task that asks those of a file, and of those that may.
 const TaskTexts& item_texts() {
-  static const TaskTexts texts{.items = {{.task = {},
-                                          .id = "7",
-                                          .context = made_prose(300),
-                                          .question = "Which is it?",
-                                          .options = {"alpha", "beta", "gamma", "delta"},
-                                          .answers = {"C"}},
-                                         {.task = {},
-                                          .id = "8",
-                                          .context = "JACK: Who are you, $$MASK$$?",
-                                          .question = "",
-                                          .options = {},
-                                          .answers = {"ACE"}}}};
+  static const TaskTexts texts = [] {
+    const Item choice{.task = {},
+                      .id = "7",
+                      .context = made_prose(300),
+                      .question = "Which is it?",
+                      .options = {"alpha", "beta", "gamma", "delta"},
+                      .answers = {"C"}};
+    const auto answered = [](std::string context, std::string question, std::vector<std::string> answers) {
+      return std::vector<Item>{{.task = {},
+                                .id = "8",
+                                .context = std::move(context),
+                                .question = std::move(question),
+                                .options = {},
+                                .answers = std::move(answers)}};
+    };
+    TaskTexts out;
+    for (const char* name : {"longbench2", "code_debug", "longbook_choice_eng"}) {
+      out.items[name] = {choice, answered("text", "", {"x"})[0]};
+    }
+    out.items["longdialogue_qa_eng"] = answered("JACK: Who are you, $$MASK$$?", "", {"ACE"});
+    out.items["longbook_qa_eng"] = answered("A book.", "Who is it?", {"Ann Lee", "Ann"});
+    out.items["longbook_qa_chn"] = answered("一本书。", "谁？", {"田归农, 商老太"});
+    out.items["longbook_sum_eng"] = answered("A book.", "", {"One goes.\nAnother stays."});
+    out.items["code_run"] =
+        answered("def func_1(x): return x - 8", "Please give me the return value of func_1(-3), \"now\".", {"-11"});
+    out.items["math_calc"] = answered("1 + 3 + 4 - 8", "", {"4", "8", "0"});
+    out.items["math_find"] = answered("[1, 7, 3]", "One number, no words. The largest number of the list is: ", {"7"});
+    out.items["kv_retrieval"] = answered("{\"k\": \"v-1\"}", "\nKey: \"k\"\nThe value of the key is: ", {"v-1"});
+    out.items["passkey"] = answered("The pass key is 01234.", "What is the pass key?", {"01234"});
+    out.items["number_string"] = answered("It is 1122334455.", "What is the sequence of digits?", {"1122334455"});
+    return out;
+  }();
   return texts;
 }
 
 TEST(TasksAnswers, ItemsAreAskedWholeOrNotAtAll) {
-  for (const char* name : {"longbench2", "code_debug"}) {
+  for (const char* name : {"longbench2", "code_debug", "longbook_choice_eng"}) {
     const Sample sample = made(name, {.length = 4096, .index = 0}, count_pieces, item_texts());
-    EXPECT_NE(sample.prompt.find(item_texts().items[0].context), std::string::npos);
+    EXPECT_NE(sample.prompt.find(item_texts().items.at(name)[0].context), std::string::npos);
     EXPECT_EQ(sample.references[0], "C");
     const Result<Sample> small = make_sample(*find_task(name), item_texts(), {.length = 400, .index = 0}, count_pieces);
     ASSERT_FALSE(small);
@@ -312,7 +333,40 @@ TEST(TasksAnswers, ItemsAreAskedWholeOrNotAtAll) {
     EXPECT_EQ(make_sample(*find_task(name), item_texts(), {.index = 2}, count_pieces).error().option, "items");
     EXPECT_EQ(make_sample(*find_task(name), item_texts(), {.index = 1}, count_pieces).error().option, "items");
   }
-  EXPECT_EQ(made("longdialogue_qa_eng", {.index = 1}, count_pieces, item_texts()).references[0], "ACE");
+  EXPECT_EQ(made("longdialogue_qa_eng", {.index = 0}, count_pieces, item_texts()).references[0], "ACE");
+}
+
+// InfiniteBench's questions lead into the answer: a last space is a token of its own, so what leads in begins the turn.
+TEST(TasksAnswers, AQuestionThatLeadsInBeginsTheAnswer) {
+  const Sample find = made("math_find", {}, count_pieces, item_texts());
+  EXPECT_EQ(find.answer_prefix, "The largest number of the list is:");
+  EXPECT_TRUE(find.prompt.ends_with("[1, 7, 3]\n\nOne number, no words.\n")) << find.prompt;
+  const Sample value = made("kv_retrieval", {}, count_pieces, item_texts());
+  EXPECT_EQ(value.answer_prefix, "The value of the key is:");
+  EXPECT_TRUE(value.prompt.ends_with("\n\nKey: \"k\"\n")) << value.prompt;
+  EXPECT_EQ(made("code_run", {}, count_pieces, item_texts()).answer_prefix, "The value of func_1(-3) is");
+  EXPECT_EQ(made("passkey", {}, count_pieces, item_texts()).references[0], "01234");
+}
+
+// Without its file a generated task makes its prompts.
+TEST(TasksAnswers, AFileIsAskedWhereItIsGiven) {
+  const Sample given = made("passkey", {.length = 2048}, count_pieces, item_texts());
+  EXPECT_EQ(given.labels.at("id"), "8");
+  EXPECT_LT(given.prompt_tokens, 100);
+  const Sample made_here = made("passkey", {.length = 2048});
+  EXPECT_TRUE(made_here.labels.empty());
+  EXPECT_GT(made_here.prompt_tokens, 1900);
+}
+
+TEST(TasksAnswers, ACallThatIsNoneIsAnErrorOfTheItem) {
+  TaskTexts texts;
+  for (const char* question : {"", "func_", "func_1", "func_1(", "func_1()", "func_1(3", "func_1(--3)", "func_x(3)"}) {
+    texts.items["code_run"] = {
+        {.task = {}, .id = "1", .context = "c", .question = question, .options = {}, .answers = {"1"}}};
+    const Result<Sample> sample = make_sample(*find_task("code_run"), texts, {}, count_pieces);
+    ASSERT_FALSE(sample) << question;
+    EXPECT_EQ(sample.error().option, "items");
+  }
 }
 
 TEST(TasksAnswers, APerfectAnswerScoresOneAndNothingScoresNothing) {
@@ -336,7 +390,6 @@ TEST(TasksAnswers, EveryAnswerThatIsCalledRightScoresOneAndBeginsNoOther) {
   for (const Task& task : tasks()) {
     const TaskTexts& texts = is_generated(task) ? made_texts() : item_texts();
     for (std::int64_t index = 0; index < (is_generated(task) ? 8 : 1); ++index) {
-      if (task.name == "longdialogue_qa_eng") index = 1;  // the item that is a dialogue
       const Result<Sample> sample = make_sample(task, texts, {.length = 2048, .index = index}, count_pieces);
       ASSERT_TRUE(sample) << task.name;
       ASSERT_FALSE(sample->answers.empty()) << task.name;
@@ -374,6 +427,17 @@ TEST(TasksAnswers, EachTaskIsScoredByItsOwnRule) {
   EXPECT_EQ(score("code_debug", {"B", "load"}, " load"), 1);
   EXPECT_EQ(score("code_debug", {"B", "load"}, " C. save"), 0);
   EXPECT_EQ(score("longdialogue_qa_eng", {"ACE"}, " Ace."), 1);
+  EXPECT_EQ(score("longbook_choice_eng", {"B", "Hall Farm"}, " B. Hall Farm"), 1);
+  EXPECT_EQ(score("longbook_choice_eng", {"B", "Hall Farm"}, " Can it be B?"), 0);
+  EXPECT_EQ(score("longbook_qa_eng", {"the red house"}, " A house."), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(score("longbook_qa_chn", {"田归农"}, " 归农。"), 0.8);
+  EXPECT_EQ(score("longbook_sum_eng", {"one two\nthree four"}, "three four\none two"), 1);
+  EXPECT_EQ(score("longbook_sum_eng", {"one two three four"}, "three four one two"), 0.5);
+  EXPECT_EQ(score("code_run", {"-11"}, " 3 - 14 = -11."), 1);
+  EXPECT_EQ(score("code_run", {"-11"}, " -11, as said"), 0);
+  EXPECT_EQ(score("math_calc", {"4", "8", "0"}, " [4, 8, 1, 0]"), 2.0 / 3);
+  EXPECT_EQ(score("niah_implied", {"Anouk"}, " It is anouk."), 1);
+  EXPECT_EQ(score("niah_implied", {"Anouk"}, " Bartek"), 0);
   EXPECT_EQ(score("longbench2", {"B"}, " (B)."), 1);
   EXPECT_EQ(score("longbench2", {"B"}, " B"), 1);
   EXPECT_EQ(score("longbench2", {"B"}, " (C)"), 0);

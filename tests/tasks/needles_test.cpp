@@ -5,7 +5,9 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
+#include "tasks/implied.h"
 #include "tests/tasks/support.h"
 
 namespace mrrope::eval {
@@ -15,10 +17,16 @@ using namespace tests;
 
 constexpr const char* kOneNeedle[] = {"niah",          "niah_text",       "niah_single_1",   "niah_single_2",
                                       "niah_single_3", "niah_multikey_1", "niah_multikey_2", "niah_multikey_3",
-                                      "passkey",       "number_string",   "kv_retrieval"};
+                                      "passkey",       "number_string",   "kv_retrieval",    "niah_implied"};
 constexpr const char* kSeveral[] = {"niah_multivalue", "niah_multiquery", "vt"};
-constexpr const char* kInProse[] = {
-    "niah", "niah_text", "niah_single_2", "niah_single_3", "niah_multikey_1", "niah_multivalue", "niah_multiquery"};
+constexpr const char* kInProse[] = {"niah",
+                                    "niah_text",
+                                    "niah_single_2",
+                                    "niah_single_3",
+                                    "niah_multikey_1",
+                                    "niah_multivalue",
+                                    "niah_multiquery",
+                                    "niah_implied"};
 
 Sample made(const char* name, const SampleRequest& request, const TokenCount& count = count_pieces,
             const TaskTexts& texts = made_texts()) {
@@ -150,7 +158,63 @@ TEST(TasksNeedles, SamplesDifferAndTheSameOneHidesTheSameAtEveryLength) {
         EXPECT_EQ(made(name.c_str(), {.length = 3000, .index = index}).references, sample.references) << name;
       }
     }
-    EXPECT_GE(references.size(), task.name == "math_find" ? 6U : 10U) << task.name;
+    const bool few = task.name == "math_find" || task.name == "niah_implied";  // of 100 numbers, of 30 names
+    EXPECT_GE(references.size(), few ? 6U : 10U) << task.name;
+  }
+}
+
+// Lower-case words, at least of one letter.
+std::set<std::string> words_of(std::string_view text) {
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : std::string(text) + ' ') {
+    const char lower = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    if (lower >= 'a' && lower <= 'z') {
+      word += lower;
+    } else if (!word.empty()) {
+      words.insert(std::exchange(word, ""));
+    }
+  }
+  return words;
+}
+
+// The point of the task: what is asked shares no word with what answers it, "the" and "to" included.
+TEST(TasksNeedles, AnImpliedAnswerSharesNoWordWithItsQuestion) {
+  const auto common = [](std::string_view a, std::string_view b) {
+    std::vector<std::string> both;
+    const std::set<std::string> one = words_of(a), other = words_of(b);
+    std::set_intersection(one.begin(), one.end(), other.begin(), other.end(), std::back_inserter(both));
+    return both;
+  };
+  EXPECT_EQ(common("Who has been to France?", "To France, the"), (std::vector<std::string>{"france", "to"}));
+  std::set<std::string> questions;
+  for (const drafts::Implied& fact : drafts::every_fact()) {
+    EXPECT_TRUE(questions.insert(fact.question).second) << fact.question << " has two answers";
+    for (const std::string& sentence : fact.sentences) {
+      EXPECT_EQ(common(fact.question, sentence), std::vector<std::string>()) << fact.question << " " << sentence;
+    }
+  }
+  EXPECT_GE(questions.size(), 30U);
+  for (std::int64_t index = 0; index < 100; ++index) {
+    const Sample sample = made("niah_implied", {.length = 1024, .index = index});
+    const std::size_t asked = sample.prompt.rfind("Question: ") + 10;
+    EXPECT_TRUE(questions.contains(sample.prompt.substr(asked, sample.prompt.size() - asked - 1))) << sample.prompt;
+    EXPECT_EQ(common(sample.prompt.substr(asked) + sample.answer_prefix, text_of(sample, sample.needles[0])),
+              std::vector<std::string>());
+  }
+}
+
+TEST(TasksNeedles, FourPeopleAreNamedAndOneIsTheAnswer) {
+  const auto people = drafts::people();
+  for (const std::string_view name : people) {
+    const auto holds = [&](std::string_view other) { return other.find(name) != std::string_view::npos; };
+    EXPECT_EQ(std::count_if(people.begin(), people.end(), holds), 1) << name;
+  }
+  for (std::int64_t index = 0; index < 20; ++index) {
+    const Sample sample = made("niah_implied", {.length = 2048, .index = index});
+    const auto named = [&](std::string_view name) { return sample.prompt.find(name) != std::string::npos; };
+    EXPECT_EQ(std::count_if(people.begin(), people.end(), named), 4) << sample.prompt;
+    EXPECT_TRUE(named(sample.references[0]));
   }
 }
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""ROUGE-1 and Porter's stems against google-research's rouge_score and NLTK.
+"""ROUGE and Porter's stems against google-research's rouge_score and NLTK.
 
     $(tools/engine_env rouge) tests/tasks/rouge_test.py build/release/score_driver [--write]
 
-1,000 random pairs of texts, to 1e-12; then every word of the novels in $MRROPE_DATA/novels (default ../shared/data) and
+1,000 random pairs of texts, to 1e-12, by ROUGE-1 and by ROUGE-Lsum; then every word of the novels in $MRROPE_DATA/novels (default ../shared/data) and
 300,000 words made of English beginnings and endings, or of letters. --write renews tests/vectors/rouge.json, the
 first 300 of the pairs, with which scoring_test.cpp needs no Python.
 """
@@ -88,6 +88,14 @@ def main():
     for score, got in zip(scores, ask(sys.argv[1], [("rouge1", [r], a) for r, a in texts])):
         worst = max([worst] + [abs(x - y) for x, y in zip(score, got)])
     print(f"{len(texts)} pairs, {sum(s.recall > 0 for s in scores)} with something in common: largest difference {worst:g}")
+
+    summaries = rouge_scorer.RougeScorer(["rougeLsum"], use_stemmer=False)
+    off = 0.0
+    lines = [(r.replace(" ", "\n", 2), a.replace(" ", "\n", 3)) for r, a in texts]
+    for (r, a), got in zip(lines, ask(sys.argv[1], [("longbook_sum", [r], a) for r, a in lines])):
+        off = max(off, abs(summaries.score(r, a)["rougeLsum"].fmeasure - got))
+    print(f"{len(lines)} summaries: largest difference {off:g}")
+    worst = max(worst, off)
 
     stem, vocabulary = PorterStemmer().stem, words()
     wrong = [(w, stem(w), got) for w, got in zip(vocabulary, ask(sys.argv[1], [("stem", [], w) for w in vocabulary])) if stem(w) != got]

@@ -30,6 +30,11 @@ json score(const std::string& rule, const std::vector<std::string>& references, 
   if (rule == "code_debug") return code_debug(references.at(0).at(0), references.at(1), answer);
   if (rule == "longdialogue_qa") return longdialogue_qa(references.at(0), answer);
   if (rule == "longbook_qa") return longbook_qa(references, answer);
+  if (rule == "longbook_qa_chinese") return longbook_qa_chinese(references, answer);
+  if (rule == "longbook_sum") return longbook_sum(references, answer);
+  if (rule == "longbook_choice") return longbook_choice(references.at(0).at(0), references.at(1), answer);
+  if (rule == "code_run") return code_run(references.at(0), answer);
+  if (rule == "math_calc") return math_calc(references, answer);
   if (rule == "longbench2_letter") return letter(longbench2_letter(answer));
   if (rule == "rouge1") {
     const Rouge rouge = rouge1(references.at(0), answer);

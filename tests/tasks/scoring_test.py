@@ -6,7 +6,8 @@
 The official rules are Python programs, so what str.split, str.lower, str.strip and re do is part of them. The rules are
 written here from their definitions, in terms of those. Answers are put together from pieces that matter to the rule
 (labels, near misses, punctuation, white space of all kinds) and from characters that do not. Only what C++ documents to
-be different is left out: capital sigma, digits and articles beside characters beyond the usual ones.
+be different is left out: capital sigma, digits and articles beside characters beyond the usual ones. ROUGE-Lsum is
+compared with rouge_score in rouge_test.py.
 """
 import collections
 import json
@@ -74,6 +75,51 @@ def longbook_qa(references, answer):
     return best
 
 
+# The published list; the point is among ASCII's.
+CHINESE_MARKS = set(string.punctuation + "！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､、〃》「」『』【】〔〕〖〗〘〙〚〛〜〝〞〟〰〾〿–—‘’‛“”„‟…‧﹏")
+
+
+def longbook_qa_chinese(references, answer):
+    def kept(text):
+        return [c for c in "".join(text.lower().split()) if c not in CHINESE_MARKS]
+
+    best, given = 0, kept(answer)
+    for wanted in map(kept, references):
+        shared = sum((collections.Counter(given) & collections.Counter(wanted)).values())
+        if shared:
+            precision, recall = shared / len(given), shared / len(wanted)
+            best = max(best, 2 * precision * recall / (precision + recall))
+    return best
+
+
+def longbook_choice(references, answer):
+    answer = answer.strip()
+    if not answer or answer[0] in "ABCD":
+        return answer[:1] in references and answer != ""
+    if answer in references:
+        return True
+    answer = re.sub(" +", " ", re.sub("[\n\"'.,?!{}]", " ", answer))
+    for phrase in ("answer is:", "answer:", "answer is", "option is"):
+        _, found, rest = answer.partition(phrase)
+        if found:
+            return len(rest) > 0 and rest[1:].startswith(tuple(references))
+    letters = [word for word in answer.split() if word in "ABCD"]
+    return bool(letters) and letters[0] in references
+
+
+def code_run(references, answer):
+    words = re.sub("[\n.`'\":]", " ", answer).split()
+    return bool(words) and bool(re.fullmatch("[+-]?[0-9]+", words[-1])) and int(words[-1]) == int(references[0])
+
+
+def math_calc(references, answer):
+    given = [int(number) for number in re.findall("[0-9]+", answer)]
+    right = 0
+    while right < min(len(given), len(references)) and given[right] == int(references[right]):
+        right += 1
+    return right / len(references)
+
+
 def longbench2(_, answer):
     answer = answer.replace("*", "")
     match = re.search(r"The correct answer is \(([A-D])\)", answer) or re.search(r"The correct answer is ([A-D])", answer)
@@ -95,6 +141,12 @@ RULES = [
     ("longdialogue_qa", lambda r, a: r[0] in [w.upper() for w in cut(a)], ["ACE"], ["ace", "Ace", "ACE", "'s"]),
     ("longdialogue_qa", lambda r, a: r[0] in [w.upper() for w in cut(a)], ["ÉCOLE"], ["école", "É"]),
     ("longbook_qa", longbook_qa, ["The cat's école, a Dolores", "an x-y “the” 42"], ["cat's", "cats", "xy"]),
+    ("longbook_qa_chinese", longbook_qa_chinese, ["田归农, 商老太。ABC", "《王剑英》 x"], ["田归农", "商", "老太", "，", "《", "》", "王剑英", "abc"]),
+    ("longbook_choice", longbook_choice, ["B", "Hall Farm"],
+     ["A", "B", "B.", "D", "AB", "Hall Farm", "answer is:", "answer:", "answer is", "option is", " ", "I", "\n"]),
+    ("code_run", code_run, ["-5"], ["-5", "5", "-", "05", "-05", ".", "`", ":", " ", "x"]),
+    ("code_run", code_run, ["4"], ["4", "+4", "-4", "04", " ", ".", "="]),
+    ("math_calc", math_calc, ["79", "0", "59", "7"], ["79", "0", "59", "7", ", ", "[", "79, 0, ", "00", "-7"]),
     ("longbench2_letter", longbench2, [""], ["The correct answer is ", "(", ")", "A", "B", "(C)", "*", "(D", "E"]),
 ]
 

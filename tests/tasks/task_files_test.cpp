@@ -167,6 +167,18 @@ TEST_F(TaskFiles, InfiniteBenchGivesLettersWhereThereAreOptions) {
   EXPECT_EQ((*list)[1].context, "script");
 }
 
+// math_calc's published labels are a list in a list.
+TEST_F(TaskFiles, AnswersMayBeAListInAList) {
+  const auto answers = [&](const std::string& list) {
+    const Result<std::vector<Item>> read = items(R"({"id": 1, "context": "", "input": "", "answer": )" + list + "}");
+    return read ? read->front().answers : Texts{to_string(read.error())};
+  };
+  EXPECT_EQ(answers("[[79, 0, 59]]"), (Texts{"79", "0", "59"}));
+  EXPECT_EQ(answers("[79, 0]"), (Texts{"79", "0"}));
+  EXPECT_EQ(answers("[[79], [0]]").front().find(path("f.json") + ": entry 1: answer[0]"), 0U);
+  EXPECT_EQ(answers("[[[79]]]").front().find(path("f.json") + ": entry 1: answer[0]"), 0U);
+}
+
 TEST_F(TaskFiles, LongBench2GivesItsLabels) {
   const Result<std::vector<Item>> list = items(kLongBench2);
   ASSERT_TRUE(list) << to_string(list.error());
@@ -201,7 +213,7 @@ TEST_F(TaskFiles, InfiniteBenchSaysItsTaskByNameOrByField) {
 
 TEST_F(TaskFiles, AnItemsSampleKeepsWhatTheFileSaysOfIt) {
   TaskTexts texts;
-  texts.items = *items(kLongBench2);
+  texts.items["longbench2"] = *items(kLongBench2);
   const auto bytes = [](std::string_view text) { return Result<std::int64_t>(std::ssize(text)); };
   const Result<Sample> sample = make_sample(*find_task("longbench2"), texts, {.length = 4096}, bytes);
   ASSERT_TRUE(sample) << to_string(sample.error());

@@ -21,8 +21,12 @@ std::string scalar_of(const Json& value, const std::string& place) {
   return value.is_number() ? value.dump() : answer_of(value, place);
 }
 
+// math_calc has a list of one list.
 std::vector<std::string> scalars_of(const Json& value, const std::string& place) {
   if (!value.is_array()) return {scalar_of(value, place)};
+  if (value.size() == 1 && value[0].is_array() && !value[0].empty() && !value[0][0].is_array()) {
+    return scalars_of(value[0], element(place, 0));
+  }
   std::vector<std::string> texts;
   const Json& list = list_of(value, place, 1);
   for (std::size_t i = 0; i < list.size(); ++i) texts.push_back(scalar_of(list[i], element(place, i)));

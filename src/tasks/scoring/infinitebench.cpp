@@ -91,10 +91,54 @@ std::map<std::string, std::size_t> squad_words(std::string_view text) {
   return counts;
 }
 
+// A character of the published list of Chinese marks, or of ASCII's.
+bool is_chinese_punctuation(std::string_view character) {
+  constexpr std::string_view kMarks =
+      "！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､、〃》「」『』【】〔〕〖〗〘〙〚〛〜〝〞"
+      "〟〰〾〿–—‘’‛“”„‟…‧﹏";
+  return (character.size() == 1 && is_punctuation(character[0])) ||
+         (character.size() > 1 && kMarks.find(character) != std::string_view::npos);
+}
+
+// The characters of a text that are neither space nor punctuation.
+std::map<std::string, std::size_t> characters(std::string_view text) {
+  const std::string kept = base::lower_case(text);
+  std::map<std::string, std::size_t> counts;
+  for (std::string_view rest = kept; !rest.empty();) {
+    const base::CodePoint c = base::first_code_point(rest);
+    const std::string_view character = rest.substr(0, c.bytes);
+    if (!base::is_white_space(c.value) && !is_chinese_punctuation(character)) ++counts[std::string(character)];
+    rest.remove_prefix(c.bytes);
+  }
+  return counts;
+}
+
 std::size_t total(const std::map<std::string, std::size_t>& counts) {
   std::size_t sum = 0;
   for (const auto& [word, count] : counts) sum += count;
   return sum;
+}
+
+// F1 of what both have in common.
+double f1(const std::map<std::string, std::size_t>& wanted, const std::map<std::string, std::size_t>& given) {
+  std::size_t shared = 0;
+  for (const auto& [word, count] : wanted) {
+    const auto at = given.find(word);
+    if (at != given.end()) shared += std::min(count, at->second);
+  }
+  if (shared == 0) return 0;
+  const double precision = static_cast<double>(shared) / static_cast<double>(total(given));
+  const double recall = static_cast<double>(shared) / static_cast<double>(total(wanted));
+  return 2 * precision * recall / (precision + recall);
+}
+
+// A whole number with its sign, without a plus or zeros in front: "-5"; empty for what is none.
+std::string whole_number(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text.empty() || !is_whole(text)) return "";
+  const std::string_view digits = without_zeros(text);
+  return digits.empty() ? "0" : (negative ? "-" : "") + std::string(digits);
 }
 
 }  // namespace
@@ -149,19 +193,58 @@ double longdialogue_qa(std::string_view label, std::string_view answer) {
 double longbook_qa(std::span<const std::string> references, std::string_view answer) {
   const auto given = squad_words(answer);
   double best = 0;
-  for (const std::string& reference : references) {
-    const auto wanted = squad_words(reference);
-    std::size_t shared = 0;
-    for (const auto& [word, count] : wanted) {
-      const auto at = given.find(word);
-      if (at != given.end()) shared += std::min(count, at->second);
-    }
-    if (shared == 0) continue;
-    const double precision = static_cast<double>(shared) / static_cast<double>(total(given));
-    const double recall = static_cast<double>(shared) / static_cast<double>(total(wanted));
-    best = std::max(best, 2 * precision * recall / (precision + recall));
-  }
+  for (const std::string& reference : references) best = std::max(best, f1(squad_words(reference), given));
   return best;
+}
+
+double longbook_qa_chinese(std::span<const std::string> references, std::string_view answer) {
+  const auto given = characters(answer);
+  double best = 0;
+  for (const std::string& reference : references) best = std::max(best, f1(characters(reference), given));
+  return best;
+}
+
+double longbook_choice(char letter, std::string_view option, std::string_view answer) {
+  constexpr std::string_view kLetters = "ABCD";
+  const auto is_right = [&](std::string_view said) { return said == option || said == std::string_view(&letter, 1); };
+  const std::string_view begun = base::stripped(answer);
+  if (begun.empty()) return 0;
+  if (kLetters.find(begun[0]) != std::string_view::npos) return one_if(is_right(begun.substr(0, 1)));
+  if (is_right(begun)) return 1;
+
+  std::string text = spaced(begun, "\n\"'.,?!{}");
+  text.erase(std::unique(text.begin(), text.end(), [](char a, char b) { return a == ' ' && b == ' '; }), text.end());
+  for (const std::string_view phrase : {"answer is:", "answer:", "answer is", "option is"}) {
+    const std::size_t at = text.find(phrase);
+    if (at == std::string::npos) continue;
+    std::string_view rest = std::string_view(text).substr(at + phrase.size());
+    if (rest.empty()) return 0;
+    rest.remove_prefix(base::first_code_point(rest).bytes);
+    return one_if(rest.starts_with(letter) || rest.starts_with(option));
+  }
+  for (const std::string_view word : base::words(text)) {
+    if (kLetters.find(word) != std::string_view::npos) return one_if(is_right(word));
+  }
+  return 0;
+}
+
+double code_run(std::string_view label, std::string_view answer) {
+  const std::string text = spaced(base::stripped(answer), "\n.`'\":");
+  const std::vector<std::string_view> words = base::words(text);
+  const std::string said = words.empty() ? "" : whole_number(words.back());
+  return one_if(!said.empty() && said == whole_number(label));
+}
+
+double math_calc(std::span<const std::string> labels, std::string_view answer) {
+  std::size_t right = 0;
+  for (const std::string& label : labels) {
+    answer.remove_prefix(std::min(answer.find_first_of(kDigits), answer.size()));
+    const std::string_view number = leading_digits(answer);
+    if (number.empty() || whole_number(number) != whole_number(label)) break;
+    answer.remove_prefix(number.size());
+    ++right;
+  }
+  return labels.empty() ? 0 : static_cast<double>(right) / static_cast<double>(labels.size());
 }
 
 }  // namespace mrrope::eval
