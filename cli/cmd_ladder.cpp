@@ -91,7 +91,7 @@ void print_ladder(const LadderOptions& options, const Rungs& rungs, const Deploy
   }
   if (!written.left.empty()) {
     const std::vector<std::string_view> names(written.left.begin(), written.left.end());
-    print_fact("left", "of the earlier ladder, and used by nothing: " + base::join(names, ", "));
+    print_fact("left", "from the earlier ladder, and no longer used: " + base::join(names, ", "));
   }
   print("\n{}{}\n", fact_label("next"), next_step(options, deployment));
   if (!written.files.empty() && !options.dry_run) {

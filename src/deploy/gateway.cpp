@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Gateways that send each prompt to its rung. LiteLLM was run with llama-server (tests/ladder), its hook's way with
-// vLLM read; llm-d's shape was read in its source at 520af478, and that of vllm-sr 0.4.0 is checked by its own
-// validator.
+// Gateways that send each prompt to its rung. LiteLLM runs with llama-server in tests/ladder, and with vLLM in
+// tools/ladder_study.py; llm-d's shape was read in its source at 520af478, and that of vllm-sr 0.4.0 is checked by its
+// own validator.
 #include <fmt/format.h>
 
 #include <string>

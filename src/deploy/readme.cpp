@@ -79,8 +79,7 @@ DeployedFile readme(const Facts& facts, const Deployment& so_far) {
         "one rung. `ladder.json` has the ladder for programs.\n");
     text +=
         "\n## Exact, estimated, run\n\n| file | lengths | run by mrrope's tests |\n|---|---|---|\n"
-        "| gateway/litellm.yaml | exact: a server counts the prompt, `max_tokens` is added | ";
-    text += facts.model.gguf() != nullptr ? "yes |\n" : "with llama-server, not with vLLM |\n";
+        "| gateway/litellm.yaml | exact: a server counts the prompt, `max_tokens` is added | yes |\n";
     if (facts.model.gguf() == nullptr) {
       text +=
           "| gateway/llm-d.yaml | exact by its tokenizer, else bytes / 4; prompts only, less the reserve | no: read in "

@@ -121,7 +121,7 @@ std::optional<Suspect> as_much_off_at(const Suspect& one, double factor) {
   Method law = one.plan.method;
   law.factor.reset();
   law.attention_scale.reset();
-  const std::optional<Suspect> other = suspect(one.plan.spec, law, factor);
+  std::optional<Suspect> other = suspect(one.plan.spec, law, factor);
   if (!other || !one.plan.method.attention_scale) return other;
   return rescaled(*other, one.plan.groups.front().attention_scale / scale_of_law(one.plan));
 }
