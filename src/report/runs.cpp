@@ -78,6 +78,16 @@ class Reader {
     return {};
   }
 
+  // Domain: no record yet.
+  void tell_apart() {
+    for (const PublishedFile& file : runs_.published) {
+      for (const PublishedValue& value : file.values) {
+        if (!value.labels.empty() && runs_.label.empty()) runs_.label = value.labels.begin()->first;
+      }
+    }
+    runs_.answers = eval::Answers(runs_.label);
+  }
+
   Runs finish() && {
     runs_.answers.close();
     return std::move(runs_);
@@ -137,11 +147,13 @@ std::int64_t Runs::context_trained() const {
 
 Result<Runs> read_runs(std::span<const std::string> paths) {
   Reader reader;
-  for (const std::string& path : paths) {
-    std::error_code status;
-    if (const auto ok = std::filesystem::is_directory(path, status) ? reader.folder(path) : reader.plan(path); !ok) {
-      return ok.error();
+  for (const bool folders : {false, true}) {  // published values say by which label answers are told apart
+    for (const std::string& path : paths) {
+      std::error_code status;
+      if (std::filesystem::is_directory(path, status) != folders) continue;
+      if (const auto ok = folders ? reader.folder(path) : reader.plan(path); !ok) return ok.error();
     }
+    if (!folders) reader.tell_apart();
   }
   Runs runs = std::move(reader).finish();
   if (runs.records == 0 && runs.plans.empty()) {  // attention alone says nothing of the model

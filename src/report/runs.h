@@ -49,7 +49,8 @@ struct Runs {
   std::vector<Plan> plans;             // of plan files
   std::vector<eval::Record> passes;    // readings of ppl runs, whole
   std::vector<eval::Record> gaps;      // readings of gap runs, whole
-  eval::Answers answers;               // of all tasks with answers
+  std::string label;                   // of items, that published values are told apart by; empty: none
+  eval::Answers answers;               // of all tasks with answers, by `label`
   std::vector<std::string> rotations;  // rotation_hash() by scored plan; "" if its answers do not say, or disagree
   std::size_t records = 0;
   std::vector<std::string> torn;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "mrrope/units.h"
@@ -30,9 +31,20 @@ std::optional<Ours> measured_ppl(const std::vector<eval::PplRow>& rows, const Pu
   return std::nullopt;
 }
 
-std::optional<Ours> measured_score(const std::vector<eval::ScoreRow>& tasks,
-                                   const std::vector<eval::MeanScoreRow>& means, const PublishedValue& published) {
-  if (!published.labels.empty()) return std::nullopt;  // what is left of an answer on a page has none
+// What a page keeps of the scores.
+struct Scores {
+  explicit Scores(const Runs& r) : runs(&r), tasks(r.answers.rows()), means(mean_scores(tasks)) {
+    for (std::size_t value = 0; value < r.answers.values().size(); ++value) {
+      labelled.emplace(r.answers.values()[value], r.answers.rows({.task = {}, .value = value}));
+    }
+  }
+  const Runs* runs;
+  std::vector<eval::ScoreRow> tasks;
+  std::vector<eval::MeanScoreRow> means;
+  std::map<std::string, std::vector<eval::ScoreRow>> labelled;  // tasks, by the value of Runs::label
+};
+
+std::optional<Ours> measured_score(const Scores& scores, const PublishedValue& published) {
   const auto ours = [&](const auto& rows, const auto& wanted) -> std::optional<Ours> {
     for (const auto& row : rows) {
       if (row.method == published.method && row.length == published.length && wanted(row)) {
@@ -41,8 +53,15 @@ std::optional<Ours> measured_score(const std::vector<eval::ScoreRow>& tasks,
     }
     return std::nullopt;
   };
-  if (published.task.empty()) return ours(means, [](const eval::MeanScoreRow&) { return true; });
-  return ours(tasks, [&](const eval::ScoreRow& row) { return row.task == published.task; });
+  const auto of_task = [&](const eval::ScoreRow& row) { return row.task == published.task; };
+  if (published.labels.empty()) {
+    if (published.task.empty()) return ours(scores.means, [](const eval::MeanScoreRow&) { return true; });
+    return ours(scores.tasks, of_task);
+  }
+  const auto& [name, value] = *published.labels.begin();  // answers are told apart by one label
+  const auto rows = scores.labelled.find(value);
+  if (published.labels.size() > 1 || name != scores.runs->label || rows == scores.labelled.end()) return std::nullopt;
+  return ours(rows->second, of_task);
 }
 
 // Theirs has as many digits as they printed; one that is rounded to the edge of ours is inside.
@@ -87,8 +106,7 @@ std::optional<Section> published_section(const Context& context) {
   const Runs& runs = context.runs;
   if (runs.published.empty()) return std::nullopt;
   const std::vector<eval::PplRow> ppl = ppl_table(runs.passes);
-  const std::vector<eval::ScoreRow> tasks = score_rows(runs);
-  const std::vector<eval::MeanScoreRow> means = mean_scores(tasks);
+  const Scores scores(runs);
   Section section{.name = "published", .title = "Published and measured", .figures = {}};
   for (std::size_t i = 0; i < runs.published.size(); ++i) {
     const PublishedFile& file = runs.published[i];
@@ -100,7 +118,7 @@ std::optional<Section> published_section(const Context& context) {
     for (const PublishedValue& value : file.values) {
       if (!is_of_this_model(runs, file, value)) continue;
       const std::optional<Ours> ours =
-          value.metric == PublishedValue::Metric::ppl ? measured_ppl(ppl, value) : measured_score(tasks, means, value);
+          value.metric == PublishedValue::Metric::ppl ? measured_ppl(ppl, value) : measured_score(scores, value);
       const std::string verdict = ours ? judged(value, *ours) : "not measured";
       ++all;
       if (ours) ++measured;
