@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,10 +17,22 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TINY = ROOT / "tests/models/tiny-512.gguf"
 QUIET = {"OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
 
+# Long enough to be disturbed: some seconds for each job, 40 records
+LONG = [{"kind": "niah", "samples": 2, "depths": 5}, {"kind": "ruler", "tasks": ["niah_single_1"], "samples": 10}]
+
+
+def printed(*words):
+    return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
 
 def llama_server():
-    prefix = subprocess.run([ROOT / "tools/llama_cpp", "--prefix"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    return f"{prefix}/bin/llama-server"
+    return printed(ROOT / "tools/llama_cpp", "--prefix") + "/bin/llama-server"
+
+
+def llama_server_model():
+    """The small model behind one slot without a cache of prompts: the same answers every time."""
+    return {"name": "tiny", "path": str(TINY), "engine": "llama-server", "program": llama_server(),
+            "options": {"threads": 1, "parallel": 1, "no-cache-prompt": True}, "evaluate": {"concurrency": 1}}  # fmt: skip
 
 
 def write(folder, name="c", **replaced):
@@ -72,11 +85,12 @@ def records(output):
     return found
 
 
-def wait_for(what, seconds=120):
-    """What `what` returns, once that is something."""
+def wait_for(what, driver=None, seconds=60):
+    """What `what` returns, once that is something; a driver that ends meanwhile fails, with what it said."""
     last = time.monotonic() + seconds
     while not (found := what()):
         assert time.monotonic() < last, "nothing came of it"
+        assert driver is None or driver.poll() is None, driver.communicate()[0]
         time.sleep(0.02)
     return found
 
@@ -97,11 +111,79 @@ def kill(pid):
 
 
 def servers_of(output):
-    """Pids of llama-servers whose files are in a folder."""
+    """Pids of what the logs of a campaign call servers, by their ports: as they were started last, if they still run."""
+    ports = set()
+    for log in (pathlib.Path(output) / "logs").glob("*/*/*/server.txt"):
+        started = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("$ ")]
+        words = shlex.split(started[-1][2:]) if started else []
+        ports |= {words[words.index("--port") + 1].encode()} if "--port" in words else set()
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-            if words and words[0].endswith(b"llama-server") and any(str(output).encode() in word for word in words):
+            guarded = any(word.endswith(b"guard.py") for word in words)
+            if not guarded and b"--port" in words and words[words.index(b"--port") + 1] in ports:
                 found.append(int(entry.name))
     return found
+
+
+@contextlib.contextmanager
+def cluster_of(nodes):
+    """A Ray cluster: a head that takes no jobs, and so many nodes of one core each."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster()
+    try:
+        _add_node(cluster, num_cpus=0, include_dashboard=False)
+        for _ in range(nodes):
+            _add_node(cluster, num_cpus=1)
+        yield cluster
+    finally:
+        cluster.shutdown()
+
+
+def _add_node(cluster, **arguments):
+    """Ray gives a node 30 s to start, whatever else the machine does: a late one is started again."""
+    for left in (2, 1, 0):
+        try:
+            return cluster.add_node(object_store_memory=80 << 20, **arguments)
+        except Exception as error:  # a plain one, by Ray
+            if not left:
+                raise
+            print(f"a node is late: {error}", file=sys.stderr)
+    return None
+
+
+def disturb(cluster, driver, output, servers=True):
+    """Kills two workers, a server where there are some, and a whole node, each while it has work."""
+
+    def replaced(job, pid):
+        return workers(output).get(job, pid) != pid
+
+    for _ in range(2):
+        job, pid = wait_for(lambda: list(workers(output).items()), driver)[-1]
+        kill(pid)
+        wait_for(lambda job=job, pid=pid: replaced(job, pid), driver)
+    if servers:
+        kill(wait_for(lambda: servers_of(output), driver)[0])
+        wait_for(lambda: '"again"' in _events(output), driver)
+    node = wait_for(lambda: _busy_node(cluster, output), driver)
+    cluster.remove_node(node, allow_graceful=False)
+
+
+def _busy_node(cluster, output):
+    """One that has a job. The head has none."""
+    parents = set()
+    for pid in workers(output).values():
+        with contextlib.suppress(OSError):
+            parents.add(int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]))
+    for node in cluster.worker_nodes:
+        if any(one.process.pid in parents for one in node.all_processes["raylet"]):
+            return node
+    return None
+
+
+def _events(output):
+    with contextlib.suppress(OSError):
+        return (pathlib.Path(output) / "events.jsonl").read_text()
+    return ""

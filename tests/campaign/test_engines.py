@@ -83,8 +83,8 @@ def test_servers_that_are_there_are_asked_and_not_stopped(tmp_path):
     from mrrope.campaign.programs import serving
 
     server = [campaigns.llama_server(), "-m", str(TINY), "-c", "1024", "-t", "1", "-np", "1", "--alias", "tiny", "--port", "{port}"]
-    with serving(server, tmp_path / "server.txt", {}, "/health") as url:
-        model = {"name": "tiny", "engine": "endpoints", "endpoints": {"mine": [url]}, "vocabulary": str(TINY)}
+    with serving(server, tmp_path / "server.txt", {}, "/health") as server_there:
+        model = {"name": "tiny", "engine": "endpoints", "endpoints": {"mine": [server_there.url]}, "vocabulary": str(TINY)}
         file = write(tmp_path, models=[model], plans=[{"method": "none", "name": "mine"}], lengths=[256, 512])
         drive(file, "--local")
         drive(file, "--local")  # nothing is left to do
