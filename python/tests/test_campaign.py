@@ -185,17 +185,20 @@ def test_a_folder_of_another_campaign_is_refused(read):
         pass
 
 
-def test_programs_end_with_their_worker_even_if_it_is_killed(tmp_path):
+@pytest.mark.parametrize("victim", ["worker", "guard"])
+def test_programs_end_with_their_worker_even_if_it_is_killed(tmp_path, victim):
+    """Ray kills the children of a worker whose node is lost: the guard is one, the program is not."""
     log = tmp_path / "log.txt"
     code = ("import pathlib, sys; from mrrope.campaign import programs\n"
             "programs.run(['sh', '-c', 'echo $$; sleep 61 & wait'], pathlib.Path(sys.argv[1]))")  # fmt: skip
-    with subprocess.Popen([sys.executable, "-c", code, log]) as worker:
+    with subprocess.Popen([sys.executable, "-c", code, log], stderr=subprocess.DEVNULL) as worker:
         deadline = time.monotonic() + 60
         while not (log.exists() and log.read_text().count("\n") == 2):
             assert time.monotonic() < deadline
             time.sleep(0.05)
         group = int(log.read_text().split()[-1])
-        worker.send_signal(signal.SIGKILL)
+        children = pathlib.Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
+        os.kill(worker.pid if victim == "worker" else int(children[0]), signal.SIGKILL)
     while time.monotonic() < deadline:
         try:
             os.killpg(group, 0)
@@ -213,14 +216,26 @@ def test_a_program_that_fails_is_quoted_by_its_last_start(tmp_path):
     assert str(caught.value).endswith("ended with status 7: second")
 
 
+def test_a_program_ends_when_the_server_that_it_asks_has(tmp_path):
+    """mrrope eval would wait for it for five minutes."""
+    with programs.serving([sys.executable, "-m", "http.server", "{port}"], tmp_path / "server.txt", {}, "/") as server:
+        server.process.kill()
+        began = time.monotonic()
+        with pytest.raises(mrrope.Error, match="the server ended") as caught:
+            programs.run(["sleep", "60"], tmp_path / "log.txt", server=server)
+    assert caught.value.code == "input/output" and time.monotonic() - began < 30
+
+
 def test_what_cannot_be_is_tried_once_and_what_failed_again(read, tmp_path, monkeypatch):
-    """A program that ends with 2 was asked for something wrong, docs/json.md."""
+    """A program that ends with 2 was asked for something wrong, with 3 found something wrong: docs/json.md."""
     from mrrope.campaign.command import main
+    from mrrope.campaign.engines.running import Running
 
     read()
     monkeypatch.setattr("mrrope.campaign.delivery.deliver", lambda job, folder: None)
-    monkeypatch.setattr("mrrope.campaign.engines.ready", lambda *_: contextlib.nullcontext(lambda kind: [str(tmp_path / "mrrope")]))
-    for status, tried in ((2, 1), (1, 3)):
+    running = Running(lambda kind: [str(tmp_path / "mrrope")])
+    monkeypatch.setattr("mrrope.campaign.engines.ready", lambda *_: contextlib.nullcontext(running))
+    for status, tried in ((2, 1), (3, 1), (1, 3)):
         program = tmp_path / "mrrope"
         program.write_text(f"#!/bin/sh\necho x >>{tmp_path}/tried-{status}\nexit {status}\n")
         program.chmod(0o755)

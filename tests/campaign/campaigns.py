@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
-import shlex
+import re
 import signal
 import subprocess
 import sys
@@ -111,12 +111,10 @@ def kill(pid):
 
 
 def servers_of(output):
-    """Pids of what the logs of a campaign call servers, by their ports: as they were started last, if they still run."""
+    """Pids of the servers that a campaign has started, by the ports in its logs, as far as they still run."""
     ports = set()
     for log in (pathlib.Path(output) / "logs").glob("*/*/*/server.txt"):
-        started = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("$ ")]
-        words = shlex.split(started[-1][2:]) if started else []
-        ports |= {words[words.index("--port") + 1].encode()} if "--port" in words else set()
+        ports |= {port.encode() for port in re.findall(r"^\$ .* --port ([0-9]+)", log.read_text(errors="replace"), re.M)}
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):
