@@ -86,6 +86,7 @@ def test_a_file_is_read_with_paths_from_its_own_folder(read, tmp_path):
         ('"*.txt"', '"*.md"', "no file has this name or fits this pattern"),
         ('output = "out"', 'output = "out"\ntarget = 600', "target: expected at least the longest length, 1024, found 600"),
         ('engine = "llama.cpp"', 'engine = "llama.cpp"\noptions = {"-x" = 1}', "names of options, without dashes"),
+        ('output = "out"', 'published = "none.json"', "none.json: there is no such file"),
     ],
 )
 def test_a_mistake_is_refused_with_its_place_and_what_was_expected(read, old, new, said):
@@ -255,6 +256,23 @@ def test_table_2_costs_what_docs_scale_says(read):
     lines = costs.estimate(campaign, 8, costs.FLOPS)
     assert "78,000 prompts, 3,354,624,000 tokens, 91.6 GPU-hours" in lines[0]
     assert lines[2] == "91.6 GPU-hours at 4e+14 operations a second, 11.5 hours on 8 GPUs"
+
+
+def test_a_page_gets_the_published_values_of_its_model_or_all(read, tmp_path, monkeypatch):
+    from mrrope.campaign import report
+
+    values = [{"model": name, "value": 1} for name in ("tiny", "large")]
+    handed = []
+    monkeypatch.setattr(report, "run", lambda words, log: handed.append(json.loads(pathlib.Path(words[-3]).read_text())))
+    for names, expected in ((("tiny", "large"), values[:1]), (("small", "large"), None)):
+        document = {"values": [{**value, "model": name} for name, value in zip(names, values)]}
+        (tmp_path / "published.json").write_text(json.dumps(document))
+        campaign = changed(read, 'output = "out"', 'published = "published.json"\noutput = "out"')
+        run = tmp_path / "out/runs/tiny/niah/yarn/0-of-1/records.jsonl"
+        run.parent.mkdir(parents=True, exist_ok=True)
+        run.write_text("{}\n")
+        assert report.write_pages(campaign, Folder(campaign.output), "mrrope") == [tmp_path / "out/tiny.html"]
+        assert handed.pop() == ({"values": expected} if expected else document)
 
 
 def test_status_is_json_for_programs(read, tmp_path, capsys):
