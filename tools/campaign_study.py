@@ -10,7 +10,7 @@ FOLDER/study.jsonl is not measured again.
 
 | part | what |
 |---|---|
-| llama-server, vllm, transformers | three plans by two measurements on three nodes: two workers, a server and a node are lost |
+| llama-server, vllm, transformers | three plans, two measurements, three nodes: two workers, a server, a node are lost |
 | kills | a driver on a cluster is killed 20 times at random and continued; the same |
 | started | a cluster of two `ray start` processes; the same |
 | tuned | a plan that is searched for, and then measured |
@@ -115,7 +115,7 @@ def started(folder):
 
 @contextlib.contextmanager
 def _started(words, folder):
-    """Up, or tried again: Ray gives a node 30 s. It ends with the block, alone: `ray stop` ends those of others, too."""
+    """Up, or tried again: Ray gives a node 30 s. It alone ends with the block; `ray stop` ends those of others, too."""
     log = folder / "ray.txt"
     for _ in range(3):
         with log.open("w") as out:
@@ -170,8 +170,8 @@ def jobs(folder):
 
 
 def overhead(folder):
-    """Three rounds, each first by a campaign, then by its own commands in a loop. Processor seconds, too: they show less
-    of what else the machine does."""
+    """Three rounds, each first by a campaign, then by its own commands in a loop. Processor seconds, too: they show
+    less of what else the machine does."""
     rounds = []
     for one in range(3):
         name = f"campaign-{one}"

@@ -69,9 +69,9 @@ def test_a_file_is_read_with_paths_from_its_own_folder(read, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("mrrope.campaign/1", "mrrope.campaign/2", 'c.toml: schema: expected "mrrope.campaign/1", found \'mrrope.campaign/2\''),
+        ("campaign/1", "campaign/2", 'c.toml: schema: expected "mrrope.campaign/1", found \'mrrope.campaign/2\''),
         ("samples = 3", "sample = 3", 'measurements[0].sample: there is no such key here; did you mean "samples"?'),
-        ("samples = 3", "samples = -3", "measurements[0].samples: expected a whole number from 0 to 2147483648, found -3"),
+        ("samples = 3", "samples = -3", "[0].samples: expected a whole number from 0 to 2147483648, found -3"),
         ("samples = 3", "samples = true", "measurements[0].samples: expected a whole number"),
         ("512]", '"half"]', "lengths[1]: expected a length such as 4096, 32k or 1M, found 'half'"),
         ("512]", "0]", "lengths[1]: expected a length"),
@@ -84,7 +84,7 @@ def test_a_file_is_read_with_paths_from_its_own_folder(read, tmp_path):
         ('"yarn"]', '{file = "x.json"}]', "there is no such plan file"),
         ('kind = "ppl"\ntexts = ["*.txt"]', 'kind = "ppl"', "measurements[1].texts: expected texts, found nothing"),
         ('"*.txt"', '"*.md"', "no file has this name or fits this pattern"),
-        ('output = "out"', 'output = "out"\ntarget = 600', "target: expected at least the longest length, 1024, found 600"),
+        ('output = "out"', "target = 600", "target: expected at least the longest length, 1024, found 600"),
         ('engine = "llama.cpp"', 'engine = "llama.cpp"\noptions = {"-x" = 1}', "names of options, without dashes"),
         ('output = "out"', 'published = "none.json"', "none.json: there is no such file"),
     ],
@@ -115,15 +115,25 @@ def test_yaml_says_the_same_and_a_key_that_stands_twice_is_refused(read, tmp_pat
         read_campaign(str(tmp_path / "c.yaml"))
 
 
-def test_the_json_schema_agrees_with_the_reader(read):
-    """Beside the package, in a checkout: editors complete and check with it."""
-    path = pathlib.Path(__file__).resolve().parents[2] / "docs/schemas/mrrope.campaign-1.json"
+def validator(name):
+    """Of a schema beside the package, in a checkout."""
     jsonschema = pytest.importorskip("jsonschema", reason="no jsonschema here; see tools/engine_env ray")
-    check = jsonschema.Draft202012Validator(json.loads(path.read_text())).is_valid
+    path = pathlib.Path(__file__).resolve().parents[2] / "docs/schemas" / name
+    return jsonschema.Draft202012Validator(json.loads(path.read_text()))
+
+
+def fits(name, document):
+    assert not [f"{error.json_path}: {error.message}" for error in validator(name).iter_errors(document)]
+
+
+def test_the_json_schema_agrees_with_the_reader(read):
+    """Editors complete and check with it."""
+    check = validator("mrrope.campaign-1.json").is_valid
     read()
     assert check(tomllib.loads(BASIC))
-    for old, new in (("samples = 3", "sample = 3"), ("samples = 3", "samples = -3"), ("512]", '"half"]'), ("llama.cpp", "llama"),
-                     ("mrrope.campaign/1", "mrrope.campaign/2"), ('name = "tiny"', 'name = "../tiny"')):  # fmt: skip
+    for old, new in (("samples = 3", "sample = 3"), ("samples = 3", "samples = -3"), ("512]", '"half"]'),
+                     ("llama.cpp", "llama"), ("campaign/1", "campaign/2"),
+                     ('name = "tiny"', 'name = "../tiny"')):  # fmt: skip
         assert not check(tomllib.loads(BASIC.replace(old, new))), new
         with pytest.raises(mrrope.Error):
             changed(read, old, new)
@@ -141,8 +151,8 @@ def test_jobs_are_models_times_plans_times_shards_and_every_text_is_read_once(re
 
 
 def test_a_search_comes_before_the_jobs_that_need_it(read):
-    jobs = list(jobs_of(changed(read, '"yarn"]', '{tune = {minutes = 1}}, "yarn"]')))
-    assert [job.name for job in jobs] == ["tiny/tuned/search", "tiny/none/0-of-1", "tiny/yarn/0-of-1", "tiny/tuned/0-of-1"]
+    names = [job.name for job in jobs_of(changed(read, '"yarn"]', '{tune = {minutes = 1}}, "yarn"]'))]
+    assert names == ["tiny/tuned/search", "tiny/none/0-of-1", "tiny/yarn/0-of-1", "tiny/tuned/0-of-1"]
 
 
 def test_a_folder_remembers_the_campaign_and_what_is_done(read):
@@ -162,14 +172,18 @@ def test_a_folder_remembers_the_campaign_and_what_is_done(read):
 
 def test_a_second_driver_is_refused_and_a_killed_one_leaves_no_lock(read, tmp_path):
     campaign = read()
-    code = ("import sys, time; from mrrope.campaign.file import read_campaign; from mrrope.campaign.folder import Folder\n"
+    code = ("import sys, time\n"
+            "from mrrope.campaign.file import read_campaign\n"
+            "from mrrope.campaign.folder import Folder\n"
             "c = read_campaign(sys.argv[1])\n"
             "with Folder(c.output).held(c): print('held', flush=True); time.sleep(60)")  # fmt: skip
-    with subprocess.Popen([sys.executable, "-c", code, tmp_path / "c.toml"], stdout=subprocess.PIPE, text=True) as other:
+    words = [sys.executable, "-c", code, tmp_path / "c.toml"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "held\n"
         folder = Folder(campaign.output)
         assert folder.is_held()
-        with pytest.raises(mrrope.Error, match=f"another driver runs this campaign: process {other.pid} on "), folder.held(campaign):
+        said = f"another driver runs this campaign: process {other.pid} on "
+        with pytest.raises(mrrope.Error, match=said), folder.held(campaign):
             pass
         other.kill()
     assert not folder.is_held()
@@ -263,7 +277,8 @@ def test_a_page_gets_the_published_values_of_its_model_or_all(read, tmp_path, mo
 
     values = [{"model": name, "value": 1} for name in ("tiny", "large")]
     handed = []
-    monkeypatch.setattr(report, "run", lambda words, log: handed.append(json.loads(pathlib.Path(words[-3]).read_text())))
+    handed_over = lambda words, log: handed.append(json.loads(pathlib.Path(words[-3]).read_text()))  # noqa: E731
+    monkeypatch.setattr(report, "run", handed_over)
     for names, expected in ((("tiny", "large"), values[:1]), (("small", "large"), None)):
         document = {"values": [{**value, "model": name} for name, value in zip(names, values)]}
         (tmp_path / "published.json").write_text(json.dumps(document))
@@ -286,4 +301,5 @@ def test_status_is_json_for_programs(read, tmp_path, capsys):
     assert status["cells"][0] == {"model": "tiny", "plan": "none", "jobs": 1, "done": 0, "running": 0, "failed": 1,
                                   "tokens": 10 * 3 * 1536 + 2048, "tokens_done": 0}  # fmt: skip
     assert status["failures"] == [{"job": "tiny/none/0-of-1", "error": "the disk is full"}] and not status["driver"]
+    fits("campaign-status.schema.json", status)
     assert main(["status", str(tmp_path)]) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each campaign of the paper, run from its own file at the scale of the small model. tests/paper compares its values."""
+"""Each campaign of the paper, run from its own file with the small model. tests/paper looks at published values."""
 import os
 
 import campaigns

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Jobs on a Ray cluster. Ray places them where their GPUs and cores are free and runs them again when a worker or a node
-dies; what failed by itself (a server that ended, a disk that was full) is tried again from here.
+"""Jobs on a Ray cluster. Ray places them where their GPUs and cores are free and runs them again when a worker or a
+node dies; what failed by itself (a server that ended, a disk that was full) is tried again from here.
 
 The driver keeps no more than some hundred jobs in Ray's hands, so that its memory does not grow with their number. All
 that matters is in the campaign's folder, which every machine has to see under the same path.
@@ -27,33 +27,46 @@ if TYPE_CHECKING:
 
 _IN_FLIGHT = 256  # jobs that Ray knows of
 _RUN_AGAIN = 3  # by Ray, after a worker or a node died
+_STARTS = 3  # of a Ray of our own
 
 
 def run_on_cluster(
     jobs: Iterable[Job], retries: int, folder: Folder, mrrope: str, progress: Progress, address: str | None,
     work: Callable[[Job, str, str], float] = perform,
 ) -> None:  # fmt: skip
-    """`address`: of a cluster; None: RAY_ADDRESS, or one that runs here, or one that is started for this and ends with it."""
+    """`address`: of a cluster; None: RAY_ADDRESS, or one that runs here, or one that starts now and ends with this."""
     try:
         import ray
     except ImportError:
-        raise Error("campaigns on a cluster need Ray: pip install 'mrrope[campaign]'; or --local", "unsupported") from None
+        said = "campaigns on a cluster need Ray: pip install 'mrrope[campaign]'; or --local"
+        raise Error(said, "unsupported") from None
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="warning")
-    except Exception as error:  # of whatever kind: a node that is late (30 s) is a plain Exception
-        ray.shutdown()
-        raise Error(f"Ray does not start or answer: {error}; --local does without", "input/output", address or "") from None
+    _connect(ray, address, progress)
     try:
         _Driver(ray, retries, folder, mrrope, progress, work).run(iter(jobs))
     finally:
         ray.shutdown()
 
 
+def _connect(ray: Any, address: str | None, progress: Progress) -> None:
+    """Ray gives what it starts 30 s, however busy the machine is: a second start finds its files in memory."""
+    for left in reversed(range(_STARTS)):
+        try:
+            ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="warning")
+            return
+        except Exception as error:  # of whatever kind: a node that is late is a plain Exception
+            ray.shutdown()
+            said = f"Ray does not start or answer: {error}"
+            if not left or address not in (None, "local"):
+                raise Error(f"{said}; --local does without", "input/output", address or "") from None
+            progress.note(f"{said}; trying again")
+
+
 class _Driver:
     def __init__(
-        self, ray: Any, retries: int, folder: Folder, mrrope: str, progress: Progress, work: Callable[[Job, str, str], float]
-    ) -> None:
+        self, ray: Any, retries: int, folder: Folder, mrrope: str, progress: Progress,
+        work: Callable[[Job, str, str], float],
+    ) -> None:  # fmt: skip
         self._ray = ray
         self._retries = retries
         self._folder = folder
@@ -104,7 +117,8 @@ class _Driver:
 
     def _submit(self, job: Job, left: int) -> None:
         self._warn_of_no_place(job)
-        there = self._there.options(num_cpus=job.model.cpus, num_gpus=job.model.gpus, max_retries=_RUN_AGAIN, name=job.name)
+        model = job.model
+        there = self._there.options(num_cpus=model.cpus, num_gpus=model.gpus, max_retries=_RUN_AGAIN, name=job.name)
         self._in_flight[there.remote(self._work, job, str(self._folder.path), self._mrrope)] = (job, left)
 
     def _collect(self) -> None:
@@ -131,7 +145,7 @@ class _Driver:
                     del self._searches[key]
 
     def _warn_of_no_place(self, job: Job) -> None:
-        """Ray waits in silence for a machine that has so much; one may come, so this is no error. Asked once per model."""
+        """Ray waits in silence for a machine that has so much; one may come, so this is no error. Once per model."""
         if job.model.name in self._looked_for:
             return
         self._looked_for.add(job.model.name)

@@ -50,18 +50,20 @@ def main(words: list[str]) -> int:
 
 
 def _parser(usage: str, text: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(f"mrrope campaign{usage}", description=text, formatter_class=argparse.RawTextHelpFormatter)
+    form = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser(f"mrrope campaign{usage}", description=text, formatter_class=form)
     parser.add_argument("--version", action="version", version=f"mrrope {__version__}")
     return parser
 
 
 def _run(words: list[str]) -> int:
     parser = _parser("", _HELP)
-    parser.add_argument("file", metavar="FILE", help="a campaign: .yaml or .toml (docs/campaigns.md); or: status, report")
+    parser.add_argument("file", metavar="FILE", help="a .yaml or .toml (docs/campaigns.md); or: status, report")
     parser.add_argument("-o", "--output", metavar="FOLDER", help="in the place of the file's own")
-    parser.add_argument("--scale", choices=("full", "tiny"), default="full", help="tiny: with what the file's `tiny` replaces")
+    parser.add_argument("--scale", choices=("full", "tiny"), default="full", help="tiny: with what its `tiny` replaces")
     parser.add_argument("--local", action="store_true", help="without Ray: one job after the other")
-    parser.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster (default: RAY_ADDRESS, else one that starts here)")
+    parser.add_argument("--address", metavar="HOST:PORT",
+                        help="of a Ray cluster (default: RAY_ADDRESS, else one that starts here)")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="jobs, tokens, GPU-hours and disk; nothing is run")
     parser.add_argument("--gpus", type=int, default=0, metavar="N", help="with --dry-run: how many there are")
     parser.add_argument("--flops", type=float, default=costs.FLOPS, metavar="F",
@@ -108,9 +110,14 @@ def _status(words: list[str]) -> int:
     campaign = folder.campaign()
     board, failed = board_of(campaign, folder)
     if asked.json:
-        cells = [{"model": model, "plan": plan, **dataclasses.asdict(cell)} for (model, plan), cell in board.cells.items()]
-        shown = {"schema": "mrrope.campaign-status/1", "name": campaign.name, "driver": folder.is_held(), "cells": cells}
-        print(json.dumps({**shown, "failures": [{"job": job, "error": error} for job, error in failed.items()]}, indent=2))
+        shown = {
+            "schema": "mrrope.campaign-status/1",
+            "name": campaign.name,
+            "driver": folder.is_held(),
+            "cells": [{"model": m, "plan": p, **dataclasses.asdict(cell)} for (m, p), cell in board.cells.items()],
+            "failures": [{"job": job, "error": error} for job, error in failed.items()],
+        }
+        print(json.dumps(shown, indent=2))
         return 0
     print("\n".join(board.lines()))
     for job, error in list(failed.items())[:10]:

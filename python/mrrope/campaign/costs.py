@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a campaign will cost, before it runs: jobs, tokens, GPU-hours by the formula of docs/scale.md, disk. Arithmetic."""
+"""What a campaign will cost, before it runs: jobs, tokens, GPU-hours by the formula of docs/scale.md, disk."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def estimate(campaign: Campaign, gpus: int, flops: float) -> list[str]:
         more = f", and {searched:g} hours of search" if searched else ""
         lines.append(f"{model.name:<20}  {prompts:,} prompts, {tokens:,} tokens, {shown}{more}")
     jobs = count_of(campaign)
-    lines.append(f"{len(campaign.models)} models x {len(campaign.plans)} plans x {campaign.shards} shards: {jobs:,} jobs of "
-                 f"{len(campaign.measurements)} measurements, {prompts * len(campaign.models):,} prompts, "
+    lines.append(f"{len(campaign.models)} models x {len(campaign.plans)} plans x {campaign.shards} shards: {jobs:,} "
+                 f"jobs of {len(campaign.measurements)} measurements, {prompts * len(campaign.models):,} prompts, "
                  f"{tokens * len(campaign.models):,} tokens")  # fmt: skip
     on_all = f", {hours / gpus:,.1f} hours on {gpus} GPUs" if gpus else ""
     lines.append(f"{hours:,.1f} GPU-hours at {flops:.2g} operations a second{on_all}")
@@ -43,7 +43,7 @@ def estimate(campaign: Campaign, gpus: int, flops: float) -> list[str]:
 
 
 def gpu_hours(campaign: Campaign, size: Size, flops: float) -> list[float]:
-    """Of one plan, by length of each measurement. A token at position up to n costs 2 N + 2 layers width n operations."""
+    """Of one plan, by length of each measurement. A token at positions to n costs 2 N + 2 layers width n operations."""
     return [
         many * length * (2 * size.parameters + 2 * size.layers * size.width * length) / flops / 3600
         for one in campaign.measurements

@@ -30,8 +30,8 @@ class Delivered:
 
 def search(job: Job, folder: Folder, mrrope: str) -> None:
     """mrrope tune; a search that was interrupted goes on."""
-    minutes = f"{job.plan.minutes:g}"
-    words = [mrrope, "tune", _gguf(job.model), "-c", str(job.target), "--minutes", minutes, "-o", str(_searched(job, folder))]
+    words = [mrrope, "tune", _gguf(job.model), "-c", str(job.target), "--minutes", f"{job.plan.minutes:g}"]
+    words += ["-o", str(_searched(job, folder))]
     words += [word for text in job.plan.texts for word in ("-f", text)]
     words += ["--trained", str(job.model.trained)] if job.model.trained else []
     run(words, folder.path / "logs" / job.name / "tune.txt", job.model.environment)
@@ -51,7 +51,8 @@ def deliver(job: Job, folder: Folder) -> Delivered:
         source = pathlib.Path(job.plan.file) if job.plan.file else _searched(job, folder) / "plan.json"
         plan = _core.Plan.from_json(source.read_text(encoding="utf-8"))
     if plan.context < job.target:
-        raise Error(f"expected a plan for {job.target} tokens, found one for {plan.context}", "invalid argument", job.plan.name)
+        said = f"expected a plan for {job.target} tokens, found one for {plan.context}"
+        raise Error(said, "invalid argument", job.plan.name)
     file = folder.path / "plans" / job.model.name / f"{as_folder(job.plan.name)}.json"
     _write_text(file, plan.to_json())
     return Delivered(plan, file, config)

@@ -45,7 +45,7 @@ class Model:
     options: dict[str, str | None] = dataclasses.field(default_factory=dict)  # of the engine; None: a flag
     evaluate: dict[str, str | None] = dataclasses.field(default_factory=dict)  # of mrrope eval
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
-    endpoints: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)  # by plan, of servers that are there
+    endpoints: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)  # by plan: servers that are there
     vocabulary: str = ""  # a .gguf to count tokens by, and to name a server's table by
     check: str = "length"  # what is asked of a server before it is measured
     size: Size = Size()
@@ -121,7 +121,8 @@ def _campaign(table: Table, path: Callable[[str], pathlib.Path], others: dict[st
     if campaign.published and not pathlib.Path(campaign.published).is_file():
         raise Error("there is no such file", "input/output", f"{table.place('published')}: {campaign.published}")
     if target < longest:
-        raise Error(f"expected at least the longest length, {longest}, found {target}", "malformed", table.place("target"))
+        said = f"expected at least the longest length, {longest}, found {target}"
+        raise Error(said, "malformed", table.place("target"))
     for key in ("models", "plans", "measurements"):
         _distinct([one.name for one in getattr(campaign, key)], table.place(key))
     for model in models:
@@ -138,7 +139,13 @@ def _model(value: object, where: str, path: Callable[[str], pathlib.Path]) -> Mo
     if check not in CHECKS:
         wrong(table.place("check"), "one of " + ", ".join(CHECKS), check)
     endpoints = table.table("endpoints").rest(lambda one, place: Table({"urls": one}, place).texts("urls", "URLs"))
-    size = table.table("size")
+    sizes = table.table("size")
+    size = Size(
+        parameters=sizes.number("parameters", 0, 1e14, 0),
+        layers=sizes.whole("layers", 0, 10_000, 0),
+        width=sizes.whole("width", 0, 10**6, 0),
+    )
+    sizes.end()
     model = Model(
         name=_name(table.text("name"), table.place("name")),
         path="" if engine == "endpoints" else _model_path(table, engine, path),
@@ -153,9 +160,8 @@ def _model(value: object, where: str, path: Callable[[str], pathlib.Path]) -> Mo
         endpoints=endpoints,
         vocabulary=str(path(table.text("vocabulary", "a .gguf"))) if table.has("vocabulary") else "",
         check=check,
-        size=Size(size.number("parameters", 0, 1e14, 0), size.whole("layers", 0, 10_000, 0), size.whole("width", 0, 10**6, 0)),
+        size=size,
     )
-    size.end()
     table.end()
     return model
 
@@ -199,7 +205,8 @@ def _check_together(model: Model, plans: tuple[PlanChoice, ...], where: str) -> 
     if model.engine == "endpoints":
         for plan in plans:
             if plan.name not in model.endpoints:
-                raise Error(f'expected the URLs that serve "{plan.name}"', "malformed", f"{where}: {model.name}.endpoints")
+                said = f'expected the URLs that serve "{plan.name}"'
+                raise Error(said, "malformed", f"{where}: {model.name}.endpoints")
     elif model.engine in ("llama.cpp", "llama-server") and not model.path.endswith(".gguf"):
         raise Error(f"{model.engine} runs a .gguf, found {model.path}", "malformed", f"{where}: {model.name}.path")
     if model.check == "table" and not (model.vocabulary or model.path.endswith(".gguf")):
@@ -207,7 +214,8 @@ def _check_together(model: Model, plans: tuple[PlanChoice, ...], where: str) -> 
                     f"{where}: {model.name}.vocabulary")  # fmt: skip
     searched = any(plan.minutes for plan in plans)
     if searched and not (model.vocabulary or model.path.endswith(".gguf")):
-        raise Error("a search needs a .gguf of the same weights: say which", "malformed", f"{where}: {model.name}.vocabulary")
+        raise Error("a search needs a .gguf of the same weights: say which", "malformed",
+                    f"{where}: {model.name}.vocabulary")  # fmt: skip
 
 
 def _options(table: Table, key: str) -> dict[str, str | None]:

@@ -59,8 +59,8 @@ class Folder:
     def _take_up(self, campaign: Campaign) -> None:
         before = self.path / "campaign.json"
         if before.exists() and (old := self.campaign()).name != campaign.name:
-            raise Error(f'expected an empty folder or that of "{campaign.name}", found "{old.name}"', "invalid argument",
-                        str(self.path))  # fmt: skip
+            said = f'expected an empty folder or that of "{campaign.name}", found "{old.name}"'
+            raise Error(said, "invalid argument", str(self.path))
         write_whole(before, {"schema": SCHEMA, **dataclasses.asdict(campaign)})
 
     def is_held(self) -> bool:
@@ -121,7 +121,8 @@ class Folder:
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Lines that are complete."""
-        with contextlib.suppress(OSError), (self.path / "events.jsonl").open(encoding="utf-8", errors="replace") as file:
+        path = self.path / "events.jsonl"
+        with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
             for line in file:
                 with contextlib.suppress(ValueError):
                     event = json.loads(line)
@@ -157,7 +158,8 @@ def _from_json(value: dict[str, Any]) -> Campaign:
         return tuple(map(tuples, one)) if isinstance(one, list) else one
 
     def measurement(one: dict[str, Any]) -> Measurement:
-        return Measurement(one["name"], one["kind"], tuple(one["lengths"]), {k: tuples(v) for k, v in one["values"].items()})
+        values = {key: tuples(value) for key, value in one["values"].items()}
+        return Measurement(one["name"], one["kind"], tuple(one["lengths"]), values)
 
     value.pop("schema")
     value["models"] = tuple(

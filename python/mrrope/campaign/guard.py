@@ -3,9 +3,9 @@
 
     python guard.py PROGRAM ARGUMENT…
 
-A worker that is killed cannot clean up. Its end of our standard input closes, and that is the sign. We are two processes:
-Ray kills the children of a worker whose node is lost, but not their children, so the second one watches the first. By
-itself: nothing of the package is imported, so that a start costs some milliseconds.
+A worker that is killed cannot clean up. Its end of our standard input closes, and that is the sign. We are two
+processes: Ray kills the children of a worker whose node is lost, but not their children, so the second one watches the
+first. By itself: nothing of the package is imported, so that a start costs some milliseconds.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What `mrrope eval` does with llama.cpp, with a transformers model: the same protocol, samples, rules and records.
 
-    python -m mrrope.campaign.in_transformers ppl -m FOLDER --plan plan.json --label yarn -f text.txt --lengths 4k,8k -o run
-    python -m mrrope.campaign.in_transformers ruler -m FOLDER --plan plan.json --label yarn --lengths 4k -o run
+    python -m mrrope.campaign.in_transformers ppl -m FOLDER --plan yarn.json --label yarn -f text.txt --lengths 4k -o run
+    python -m mrrope.campaign.in_transformers ruler -m FOLDER --plan yarn.json --label yarn --lengths 4k -o run
 
 The plan goes into the model by mrrope.patch, which checks the tables that the model then computes. A prompt is read in
 steps, so memory is that of the weights and the cache. Tasks that ask from files of questions are left to servers.
@@ -54,7 +54,7 @@ def _asked(words: list[str]) -> argparse.Namespace:
     parser.add_argument("-m", "--model", required=True, help="a folder, or a name on the Hub")
     parser.add_argument("--plan", required=True, help="a plan file")
     parser.add_argument("--label", required=True, help="stands as the method in records")
-    parser.add_argument("--lengths", required=True, type=lambda text: [parsed(one, "--lengths") for one in text.split(",")])
+    parser.add_argument("--lengths", required=True, type=_lengths)
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("-f", "--file", action="append", default=[], help="texts")
     parser.add_argument("--tasks", type=lambda text: text.split(","))
@@ -67,6 +67,10 @@ def _asked(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--device-map", default="auto", help="as transformers takes it; cpu")
     parser.add_argument("--attn-implementation", help="eager, sdpa, flash_attention_2")
     return parser.parse_args(words)
+
+
+def _lengths(text: str) -> list[int]:
+    return [parsed(one, "--lengths") for one in text.split(",")]
 
 
 class _Measured:
@@ -112,7 +116,7 @@ class _Measured:
 
     def _key(self, *parts: object) -> str:
         """Of everything that decides a value."""
-        facts = [__version__, self._info["task"], self._info["model_hash"], self._info["engine"], self._info["settings"]]
+        facts = [__version__, *(self._info[key] for key in ("task", "model_hash", "engine", "settings"))]
         return _core.content_hash(json.dumps([*facts, self._plan.to_json(), *parts]))
 
     # ---- perplexity
@@ -174,7 +178,9 @@ class _Measured:
                     key = self._key(task, length, self._asked.seed, index, depth, self._asked.haystack)
                     yield key, functools.partial(self._answer, tokens, task, length, index, depth)
 
-    def _answer(self, tokens: Tokens, task: str, length: int, index: int, depth: float | None, model: Any) -> dict[str, Any]:
+    def _answer(
+        self, tokens: Tokens, task: str, length: int, index: int, depth: float | None, model: Any
+    ) -> dict[str, Any]:
         prompt = Prompt(tokens, task, self._haystack(length), length, self._asked.seed, index, depth)
         sample, reader = prompt.sample, Reader(model)
         text, new, cut = prompt.reply(reader, _ends_of(model), sample.max_new_tokens)

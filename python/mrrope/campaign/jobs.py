@@ -2,8 +2,8 @@
 """A campaign cut into jobs: what is placed on a machine, retried and counted.
 
 A job is one serving: a model under a plan, and of every measurement the samples of one shard, one after the other. So a
-server is started once, however many measurements there are. A plan that is searched for has a job of its own, before those
-that need it.
+server is started once, however many measurements there are. A plan that is searched for has a job of its own, before
+those that need it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Job:
 
 
 def jobs_of(campaign: Campaign) -> Iterator[Job]:
-    """Searches first, so that nobody waits long for them; then shard by shard, so that early results compare all plans."""
+    """Searches first, so that nobody waits long for them; then shard by shard, so that all plans can be compared early."""
     for plan in campaign.plans:
         if plan.minutes:
             for model in campaign.models:
@@ -75,6 +75,6 @@ def _job(campaign: Campaign, model: Model, plan: PlanChoice, shard: int) -> Job:
     for measurement in campaign.measurements:
         words = measurement.words(shard, campaign.shards)
         if words is not None:
-            place = f"runs/{model.name}/{as_folder(measurement.name)}/{as_folder(plan.name)}/{shard}-of-{campaign.shards}"
-            steps.append(Step(measurement, tuple(words), place))
+            place = f"runs/{model.name}/{as_folder(measurement.name)}/{as_folder(plan.name)}"
+            steps.append(Step(measurement, tuple(words), f"{place}/{shard}-of-{campaign.shards}"))
     return Job(model, plan, shard, campaign.shards, plan.target or campaign.target, tuple(steps))

@@ -82,7 +82,8 @@ def read_measurement(
     if table.has("lengths"):
         lengths = read_lengths(table, "lengths")
     if not lengths:
-        raise Error("expected lengths here or for the whole campaign, such as [4k, 8k]", "malformed", table.place("lengths"))
+        said = "expected lengths here or for the whole campaign, such as [4k, 8k]"
+        raise Error(said, "malformed", table.place("lengths"))
     values = {key: _value(table, key, path) for key in KINDS[kind] if _given(table, key)}
     table.end()
     if (needed := _NEEDED.get(kind)) and needed not in values:
@@ -123,6 +124,7 @@ def _texts(table: Table, path: Callable[[str], pathlib.Path]) -> tuple[str, ...]
         files = [whole] if pathlib.Path(whole).is_file() else sorted(glob.glob(whole, recursive=True))
         files = [file for file in files if pathlib.Path(file).is_file()]
         if not files:
-            raise Error("no file has this name or fits this pattern", "input/output", f"{table.place('texts')}: {whole}")
+            said = "no file has this name or fits this pattern"
+            raise Error(said, "input/output", f"{table.place('texts')}: {whole}")
         found += files
     return tuple(dict.fromkeys(found))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs that a worker starts: they end when it does (guard.py), write into a log, and are known by their last words."""
+"""Programs that a worker starts: they end when it does (guard.py), write into a log, are known by their last words."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Server:
 def run(
     words: list[str], log: pathlib.Path, environment: Mapping[str, str] | None = None, server: Server | None = None
 ) -> None:
-    """Until it ends, or the server that it asks does. Error: another status than 0, with the end of what it said; 2 and 3 are
-    "invalid argument", for ever."""
+    """Until it ends, or the server that it asks does. Error: another status than 0, with the end of what it said; 2 and
+    3 are "invalid argument", for ever."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with _started(words, log, environment or {}) as process:
         while (status := _status_of(process)) is None:
@@ -73,7 +73,8 @@ def serving(words: list[str], log: pathlib.Path, environment: Mapping[str, str],
             if process.poll() is not None:
                 raise Error(f"ended before it answered: {_end_of(log)}", "input/output", shlex.join(words[:3]))
             if time.monotonic() > last:
-                raise Error(f"did not answer within {_START_SECONDS} s: {_end_of(log)}", "input/output", shlex.join(words[:3]))
+                said = f"did not answer within {_START_SECONDS} s: {_end_of(log)}"
+                raise Error(said, "input/output", shlex.join(words[:3]))
             time.sleep(0.2)
         yield Server(url, process, log)
 

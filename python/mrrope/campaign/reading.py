@@ -159,7 +159,8 @@ def _yaml(text: str, path: pathlib.Path) -> Any:
     try:
         import yaml  # type: ignore[import-untyped]
     except ImportError:
-        raise Error("YAML needs PyYAML: pip install 'mrrope[campaign]'; or write TOML", "unsupported", str(path)) from None
+        said = "YAML needs PyYAML: pip install 'mrrope[campaign]'; or write TOML"
+        raise Error(said, "unsupported", str(path)) from None
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
         """A key that stands twice would silently win over the first."""

@@ -35,7 +35,7 @@ def write_pages(campaign: Campaign, folder: Folder, mrrope: str) -> list[pathlib
 
 
 def _published(campaign: Campaign, model: Model, folder: Folder) -> list[pathlib.Path]:
-    """What others published of this model. The whole file where it has nothing of it: `--scale tiny` runs another one."""
+    """What others published of this model; the whole file if that is nothing: `--scale tiny` runs another one."""
     if not campaign.published:
         return []
     path = pathlib.Path(campaign.published)

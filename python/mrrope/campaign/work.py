@@ -28,7 +28,7 @@ def is_worth_another(error: Exception) -> bool:
 
 
 def perform(job: Job, path: str, mrrope: str) -> float:
-    """Does what is missing of a job, and returns the seconds it took. What is complete costs nothing, not even a server."""
+    """Does what is missing of a job, and returns the seconds it took. What is complete costs nothing, nor a server."""
     folder = Folder(path)
     began = time.monotonic()
     if is_done(job, folder):
@@ -45,6 +45,7 @@ def perform(job: Job, path: str, mrrope: str) -> float:
                 output = pathlib.Path(path) / step.folder
                 output.parent.mkdir(parents=True, exist_ok=True)
                 log = folder.path / "logs" / job.name / f"{step.measurement.name}.txt"
-                run([*running.words(step.measurement.kind), *step.words, "-o", str(output)], log, job.model.environment, running.server)
+                words = [*running.words(step.measurement.kind), *step.words, "-o", str(output)]
+                run(words, log, job.model.environment, running.server)
                 folder.set_done(step, time.monotonic() - since)
     return time.monotonic() - began

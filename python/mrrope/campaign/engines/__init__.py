@@ -34,6 +34,8 @@ _READY: dict[str, Ready] = {
 }
 
 
-def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> contextlib.AbstractContextManager[Running]:
+def ready(
+    job: Job, delivered: Delivered | None, folder: Folder, mrrope: str
+) -> contextlib.AbstractContextManager[Running]:
     """`delivered`: None for servers that are there already."""
     return _READY[job.model.engine](job, delivered, folder, mrrope)

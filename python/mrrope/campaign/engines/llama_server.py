@@ -35,6 +35,7 @@ def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) ->
     )  # fmt: skip
     command = shlex.split(written.commands[-1])[1:]  # llama-server -m … -c … --override-kv …
     server = program(model.program or "llama-server")
-    words = [server, *command, "--alias", model.name, "--host", "127.0.0.1", "--port", "{port}", *as_words(model.options)]
+    words = [server, *command, "--alias", model.name, "--host", "127.0.0.1", "--port", "{port}"]
+    words += as_words(model.options)
     with started(words, job, delivered, folder, mrrope) as running:
         yield running

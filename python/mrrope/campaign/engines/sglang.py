@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""SGLang with --json-model-override-args: as vLLM, the plan travels in the command. `program` is a python that has SGLang."""
+"""SGLang with --json-model-override-args: as with vLLM the plan is in the command. `program`: a python with SGLang."""
 
 from __future__ import annotations
 

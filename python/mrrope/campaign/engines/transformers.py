@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""transformers in a process of its own: in_transformers.py patches the model, reads and answers, and keeps the same records."""
+"""transformers in a process of its own: in_transformers.py patches the model, measures, and keeps the same records."""
 
 from __future__ import annotations
 
