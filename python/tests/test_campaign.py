@@ -155,6 +155,24 @@ def test_a_search_comes_before_the_jobs_that_need_it(read):
     assert names == ["tiny/tuned/search", "tiny/none/0-of-1", "tiny/yarn/0-of-1", "tiny/tuned/0-of-1"]
 
 
+def test_a_search_has_a_folder_to_write_into_and_without_its_plan_nothing_is_tried_twice(read, tmp_path, monkeypatch):
+    """mrrope tune makes the last folder of a path and no other."""
+    from mrrope.campaign import delivery
+    from mrrope.campaign.work import is_worth_another
+
+    search, _, job = jobs_of(changed(read, '"yarn"]', "{tune = {minutes = 1}}]"))
+    folder = Folder(str(tmp_path / "out"))
+    monkeypatch.setattr(delivery, "files_of", lambda model: model.path)
+    with pytest.raises(mrrope.Error, match="the search for its plan has not found one") as caught:
+        delivery.deliver(job, folder)
+    assert not is_worth_another(caught.value)
+    program = tmp_path / "mrrope"
+    program.write_text('#!/bin/sh\nfor last; do :; done\nmkdir "$last" && touch "$last/plan.json"\n')
+    program.chmod(0o755)
+    delivery.search(search, folder, str(program))
+    assert delivery.is_searched(search, folder)
+
+
 def test_a_folder_remembers_the_campaign_and_what_is_done(read):
     campaign = read()
     folder = Folder(campaign.output)

@@ -31,9 +31,10 @@ class Delivered:
 def search(job: Job, folder: Folder, mrrope: str) -> None:
     """mrrope tune; a search that was interrupted goes on."""
     words = [mrrope, "tune", _gguf(job.model), "-c", str(job.target), "--minutes", f"{job.plan.minutes:g}"]
-    words += ["-o", str(_searched(job, folder))]
     words += [word for text in job.plan.texts for word in ("-f", text)]
     words += ["--trained", str(job.model.trained)] if job.model.trained else []
+    words += ["-o", str(_searched(job, folder))]
+    _searched(job, folder).parent.mkdir(parents=True, exist_ok=True)
     run(words, folder.path / "logs" / job.name / "tune.txt", job.model.environment)
 
 
@@ -48,6 +49,8 @@ def deliver(job: Job, folder: Folder) -> Delivered:
         spec = _files.inspect(config, trained=job.model.trained or None).spec
         plan = _planning.plan(spec, job.target, job.plan.method)
     else:
+        if job.plan.minutes and not is_searched(job, folder):
+            raise Error("the search for its plan has not found one", "invalid argument", job.plan.name)
         source = pathlib.Path(job.plan.file) if job.plan.file else _searched(job, folder) / "plan.json"
         plan = _core.Plan.from_json(source.read_text(encoding="utf-8"))
     if plan.context < job.target:
