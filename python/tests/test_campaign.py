@@ -87,6 +87,8 @@ def test_a_file_is_read_with_paths_from_its_own_folder(read, tmp_path):
         ('output = "out"', "target = 600", "target: expected at least the longest length, 1024, found 600"),
         ('engine = "llama.cpp"', 'engine = "llama.cpp"\noptions = {"-x" = 1}', "names of options, without dashes"),
         ('output = "out"', 'published = "none.json"', "none.json: there is no such file"),
+        ('output = "out"', 'cache_types = ["f16", "f16"]', "cache_types: expected types of cache such as [f16, q8_0]"),
+        ('output = "out"', 'cache_types = ["f16 --json"]', "cache_types: expected types of cache such as [f16, q8_0]"),
     ],
 )
 def test_a_mistake_is_refused_with_its_place_and_what_was_expected(read, old, new, said):
@@ -130,7 +132,9 @@ def test_the_json_schema_agrees_with_the_reader(read):
     """Editors complete and check with it."""
     check = validator("mrrope.campaign-1.json").is_valid
     read()
-    assert check(tomllib.loads(BASIC))
+    for more in ("", 'cache_types = ["f16", "q8_0"]\n'):
+        read(more + BASIC)
+        assert check(tomllib.loads(more + BASIC))
     for old, new in (("samples = 3", "sample = 3"), ("samples = 3", "samples = -3"), ("512]", '"half"]'),
                      ("llama.cpp", "llama"), ("campaign/1", "campaign/2"),
                      ('name = "tiny"', 'name = "../tiny"')):  # fmt: skip
@@ -148,6 +152,22 @@ def test_jobs_are_models_times_plans_times_shards_and_every_text_is_read_once(re
     assert sorted(words[words.index("--shard") + 1] for words in yarn if "--shard" in words) == ["0/3", "1/3", "2/3"]
     texts = [word for words in yarn for flag, word in zip(words, words[1:]) if flag == "-f"]
     assert sorted(text[-5:] for text in texts) == ["a.txt", "b.txt"]
+
+
+def test_types_of_cache_are_an_axis_of_what_runs_in_process(read):
+    one = changed(read, "samples = 3", 'samples = 3\ncache_types = ["f16", "q4_0"]')
+    all_ = changed(read, 'output = "out"', 'cache_types = ["f16", "q8_0", "q4_0"]')
+
+    def types(campaign):
+        words = [step.words for step in next(jobs_of(campaign)).steps]
+        return [one[one.index("--cache-types") + 1] if "--cache-types" in one else "" for one in words]
+
+    assert (types(one), types(all_)) == (["f16,q4_0", ""], ["f16,q8_0,q4_0"] * 2)
+    assert next(jobs_of(all_)).tokens == 3 * next(jobs_of(read())).tokens
+    with Folder(all_.output).held(all_):
+        assert Folder(all_.output).campaign() == all_
+    with pytest.raises(mrrope.Error, match="llama-server has one type of cache at a time"):
+        read(BASIC.replace("llama.cpp", "llama-server").replace('output = "out"', 'cache_types = ["f16"]'))
 
 
 def test_a_search_comes_before_the_jobs_that_need_it(read):

@@ -66,6 +66,15 @@ def test_transformers_reads_as_llama_cpp_does(folder, texts, tmp_path):
     assert (tmp_path / "transformers/tiny.html").exists()
 
 
+def test_every_type_of_cache_is_measured_under_every_plan(texts, tmp_path):
+    """compare pairs them: what a cache costs is not mixed with what a plan costs."""
+    measurements = [{"kind": "ppl", "texts": texts}, {"kind": "niah", "depths": 2}]
+    drive(write(tmp_path, plans=["yarn"], cache_types=["f16", "q4_0"], measurements=measurements), "--local")
+    found = records(tmp_path / "c")
+    assert {record["method"] for record in found.values()} == {"yarn", "yarn:cache=q4_0"}
+    assert len(found) == 2 * (len(TEXTS) + 2 * 2)
+
+
 def test_vllm_gets_its_plan_in_the_command_and_is_found_to_run_it(folder, tmp_path):
     drive(write(tmp_path, models=[campaigns.vllm_model(folder, check="table")]), "--local")
     assert len(records(tmp_path / "c")) == 3 * (2 * 3 + 2 * 2)

@@ -12,7 +12,7 @@ import pathlib
 import re
 
 from ..errors import Error
-from .measurements import Measurement, read_lengths, read_measurement
+from .measurements import Measurement, read_cache_types, read_lengths, read_measurement
 from .reading import Table, document, tokens, wrong
 
 TYPE_CHECKING = False
@@ -100,8 +100,9 @@ def _campaign(table: Table, path: Callable[[str], pathlib.Path], others: dict[st
     models = tuple(_model(value, where, path) for value, where in table.list("models", "a list of models"))
     plans = tuple(_plan(value, where, path) for value, where in table.list("plans", "a list of plans"))
     lengths = read_lengths(table, "lengths") if table.has("lengths") else ()
+    cache_types = read_cache_types(table)
     measurements = tuple(
-        read_measurement(value, where, lengths, path, others)
+        read_measurement(value, where, lengths, cache_types, path, others)
         for value, where in table.list("measurements", "a list of measurements")
     )
     longest = max(one.lengths[-1] for one in measurements)
@@ -126,7 +127,7 @@ def _campaign(table: Table, path: Callable[[str], pathlib.Path], others: dict[st
     for key in ("models", "plans", "measurements"):
         _distinct([one.name for one in getattr(campaign, key)], table.place(key))
     for model in models:
-        _check_together(model, plans, table.place("models"))
+        _check_together(model, campaign, table.place("models"))
     return campaign
 
 
@@ -201,7 +202,8 @@ def _plan(value: object, where: str, path: Callable[[str], pathlib.Path]) -> Pla
     return choice
 
 
-def _check_together(model: Model, plans: tuple[PlanChoice, ...], where: str) -> None:
+def _check_together(model: Model, campaign: Campaign, where: str) -> None:
+    plans = campaign.plans
     if model.engine == "endpoints":
         for plan in plans:
             if plan.name not in model.endpoints:
@@ -212,6 +214,9 @@ def _check_together(model: Model, plans: tuple[PlanChoice, ...], where: str) -> 
     if model.check == "table" and not (model.vocabulary or model.path.endswith(".gguf")):
         raise Error("a table is named with a .gguf of the same weights: say which", "malformed",
                     f"{where}: {model.name}.vocabulary")  # fmt: skip
+    if model.engine != "llama.cpp" and any(one.cache_types for one in campaign.measurements):
+        said = f"{model.engine} has one type of cache at a time: give each a model of its own, with the option for it"
+        raise Error(said, "malformed", f"{where}: {model.name}.engine")
     searched = any(plan.minutes for plan in plans)
     if searched and not (model.vocabulary or model.path.endswith(".gguf")):
         raise Error("a search needs a .gguf of the same weights: say which", "malformed",

@@ -159,7 +159,7 @@ def _from_json(value: dict[str, Any]) -> Campaign:
 
     def measurement(one: dict[str, Any]) -> Measurement:
         values = {key: tuples(value) for key, value in one["values"].items()}
-        return Measurement(one["name"], one["kind"], tuple(one["lengths"]), values)
+        return Measurement(one["name"], one["kind"], tuple(one["lengths"]), values, tuple(one.get("cache_types", ())))
 
     value.pop("schema")
     value["models"] = tuple(

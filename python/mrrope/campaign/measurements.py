@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import glob
 import pathlib
+import re
 
 from ..errors import Error
 from .reading import Table, tokens, wrong
@@ -14,7 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# By kind: the keys of the file. Each is an option of `mrrope eval KIND` (a line below), but for `texts`.
+# By kind: the keys of the file. Each is an option of `mrrope eval KIND` (a line below), but for `texts`. All have `name`,
+# `lengths` and `cache_types`, too.
 KINDS: dict[str, tuple[str, ...]] = {
     "ppl": ("texts", "kl"),
     "niah": ("tasks", "samples", "depths", "seed", "haystack"),
@@ -35,6 +37,7 @@ class Measurement:
     kind: str
     lengths: tuple[int, ...]  # tokens, ascending
     values: dict[str, str | tuple[str, ...]]  # by key, as a command line says it; () for what has no value
+    cache_types: tuple[str, ...] = ()  # none: as the engine has it
 
     def words(self, shard: int, shards: int) -> list[str] | None:
         """What follows the engine's words; None: nothing is left for this shard.
@@ -42,6 +45,7 @@ class Measurement:
         Samples are divided by `mrrope eval` itself, texts are dealt out file by file.
         """
         words = ["--lengths", ",".join(map(str, self.lengths))]
+        words += ["--cache-types", ",".join(self.cache_types)] if self.cache_types else []
         for key, value in self.values.items():
             if key == "texts":
                 mine = value[shard::shards]
@@ -58,24 +62,27 @@ class Measurement:
 
     def tokens(self) -> list[tuple[int, int]]:
         """(length, prompts): what a plan has to read. An estimate from above: what does not fit is left out later."""
+        caches = max(1, len(self.cache_types))
         if self.kind == "ppl":  # one pass over the longest length gives the others
-            return [(self.lengths[-1], len(self.values["texts"]))]
+            return [(self.lengths[-1], caches * len(self.values["texts"]))]
         tasks = self.values.get("tasks", ("all",))
         many = _TASKS[self.kind] if tasks == ("all",) else len(tasks)
         samples = int(str(self.values.get("samples", "1" if self.kind == "niah" else "20")))
         depths = int(str(self.values.get("depths", "10"))) if self.kind == "niah" else 1
-        return [(length, many * samples * depths) for length in self.lengths]
+        return [(length, caches * many * samples * depths) for length in self.lengths]
 
 
 def read_measurement(
-    value: object, where: str, lengths: tuple[int, ...], path: Callable[[str], pathlib.Path], others: dict[str, object]
-) -> Measurement:
-    """`others`: values that stand in the place of the file's own where the kind has such a key (`tiny`)."""
+    value: object, where: str, lengths: tuple[int, ...], cache_types: tuple[str, ...],
+    path: Callable[[str], pathlib.Path], others: dict[str, object],
+) -> Measurement:  # fmt: skip
+    """`lengths` and `cache_types`: of the whole campaign. `others`: values that stand in the place of the file's own where
+    the kind has such a key (`tiny`)."""
     table = Table(value, where)
     kind = table.text("kind", "one of " + ", ".join(KINDS))
     if kind not in KINDS:
         wrong(table.place("kind"), "one of " + ", ".join(KINDS), kind)
-    mine = {key: other for key, other in others.items() if key in (*KINDS[kind], "lengths")}
+    mine = {key: other for key, other in others.items() if key in (*KINDS[kind], "lengths", "cache_types")}
     table = Table({**value, **mine}, where)  # type: ignore[dict-item]
     table.text("kind")
     name = table.text("name") if table.has("name") else kind
@@ -84,15 +91,27 @@ def read_measurement(
     if not lengths:
         said = "expected lengths here or for the whole campaign, such as [4k, 8k]"
         raise Error(said, "malformed", table.place("lengths"))
+    cache_types = read_cache_types(table) or cache_types
     values = {key: _value(table, key, path) for key in KINDS[kind] if _given(table, key)}
     table.end()
     if (needed := _NEEDED.get(kind)) and needed not in values:
         raise Error(f"expected {needed}, found nothing", "malformed", table.place(needed))
-    return Measurement(name, kind, lengths, values)
+    return Measurement(name, kind, lengths, values, cache_types)
 
 
 def read_lengths(table: Table, key: str) -> tuple[int, ...]:
     return tuple(sorted({tokens(one, where) for one, where in table.list(key, "lengths such as [4k, 8k]")}))
+
+
+def read_cache_types(table: Table) -> tuple[str, ...]:
+    """Empty: nothing is said of them."""
+    if not table.has("cache_types"):
+        return ()
+    expected = "types of cache such as [f16, q8_0], each once"
+    found = table.texts("cache_types", expected)
+    if len(set(found)) < len(found) or not all(re.fullmatch(r"[a-z][a-z0-9_]{0,15}", one) for one in found):
+        wrong(table.place("cache_types"), expected, ", ".join(found))
+    return found
 
 
 def _given(table: Table, key: str) -> bool:
