@@ -29,6 +29,7 @@ struct EvalOptions {
   bool json = false;
   LlamaModelOptions load;
   ContextOptions context;
+  std::vector<std::string> cache_types;         // --cache-types: the first is the context's own
   std::map<std::string, std::string> settings;  // that change a number, besides those of the context
 };
 
@@ -37,6 +38,18 @@ void add_eval_options(CLI::App& command, EvalOptions& options);
 
 // --ladder: a file, whose rungs are one more row.
 void add_ladder_option(CLI::App& command, EvalOptions& options);
+
+// --cache-types: each plan once with each of them.
+void add_cache_option(CLI::App& command, EvalOptions& options);
+// The context's own type becomes the first of them. Error: beside --cache-type-k or -v; a type twice.
+Result<void> take_cache_types(EvalOptions& options);
+
+// Candidates that run in one context, and its options: one for each type of cache.
+struct CacheGroup {
+  ContextOptions context;
+  std::vector<eval::Candidate> candidates;
+};
+std::vector<CacheGroup> by_cache(const EvalOptions& options, const std::vector<eval::Candidate>& candidates);
 
 // Their parts, for commands that have others between them: --methods, --factor and --trained; -o and --json; the flags
 // of llama.cpp.
