@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/eval/benchmark.h"
+#include "cli/eval/cache_types.h"
 #include "cli/eval/session.h"
 #include "cli/terminal.h"
 #include "mrrope/benchmarks.h"
@@ -35,7 +36,9 @@ int run_in_process(EvalOptions eval, const BenchmarkCommand& command, const eval
   Result<Session> session = start_session(eval, command.group, words);
   if (!session) return fail(session.error());
   eval::BenchmarkCost all;
-  for (const CacheGroup& group : by_cache(eval, *candidates)) {
+  const Result<std::vector<CacheGroup>> groups = by_cache(eval, session->model, *candidates);
+  if (!groups) return fail(groups.error());
+  for (const CacheGroup& group : *groups) {
     Result<LlamaContext> context = ready_context(command, group.context, session->model, options);
     if (!context) return fail(context.error());
     const Result<eval::BenchmarkCost> cost = measure_answers(session->model, *context, texts, group.candidates, options,

@@ -11,7 +11,6 @@
 #include "cli/input.h"
 #include "mrrope/ladder.h"
 #include "mrrope/units.h"
-#include "runs/cache_name.h"
 
 namespace mrrope::cli {
 
@@ -78,52 +77,11 @@ Result<std::vector<eval::Candidate>> candidates_of(const EvalOptions& options, s
   if (!spec) return Error{spec.error().code, to_string(spec.error()), options.model};
   const bool alone = !options.ladder.empty() && options.methods.empty() && options.factors.empty();
   Result<std::vector<eval::Candidate>> candidates = alone ? std::vector<eval::Candidate>() : methods_of(options, *spec);
-  if (!candidates) return candidates;
-  if (!options.ladder.empty()) {
-    Result<std::vector<eval::Candidate>> rungs = rungs_of(options.ladder, *spec, longest);
-    if (!rungs) return rungs.error();
-    for (eval::Candidate& rung : *rungs) candidates->push_back(std::move(rung));
-  }
-  const std::size_t plans = candidates->size();
-  for (std::size_t type = 1; type < options.cache_types.size(); ++type) {
-    for (std::size_t i = 0; i < plans; ++i) {
-      eval::Candidate other = (*candidates)[i];
-      other.cache = options.cache_types[type];
-      other.method = eval::with_cache(other.method, other.cache);
-      candidates->push_back(std::move(other));
-    }
-  }
+  if (!candidates || options.ladder.empty()) return candidates;
+  Result<std::vector<eval::Candidate>> rungs = rungs_of(options.ladder, *spec, longest);
+  if (!rungs) return rungs.error();
+  for (eval::Candidate& rung : *rungs) candidates->push_back(std::move(rung));
   return candidates;
-}
-
-Result<void> take_cache_types(EvalOptions& options) {
-  if (options.cache_types.empty()) return {};
-  if (options.context.cache_type_k != ContextOptions().cache_type_k ||
-      options.context.cache_type_v != ContextOptions().cache_type_v) {
-    return Error{ErrorCode::invalid_argument, "expected this, or the types of keys and values, and not both",
-                 "--cache-types"};
-  }
-  std::vector<std::string> sorted = options.cache_types;
-  std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
-    return Error{ErrorCode::invalid_argument, "expected each type once", "--cache-types"};
-  }
-  options.context.cache_type_k = options.context.cache_type_v = options.cache_types.front();
-  return {};
-}
-
-std::vector<CacheGroup> by_cache(const EvalOptions& options, const std::vector<eval::Candidate>& candidates) {
-  std::vector<CacheGroup> groups;
-  for (const eval::Candidate& candidate : candidates) {
-    if (groups.empty() || groups.back().candidates.front().cache != candidate.cache) {
-      groups.push_back({options.context, {}});
-      if (!candidate.cache.empty()) {
-        groups.back().context.cache_type_k = groups.back().context.cache_type_v = candidate.cache;
-      }
-    }
-    groups.back().candidates.push_back(candidate);
-  }
-  return groups;
 }
 
 }  // namespace mrrope::cli

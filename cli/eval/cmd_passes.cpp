@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/eval/cache_types.h"
 #include "cli/eval/eval.h"
 #include "cli/eval/session.h"
 #include "cli/input.h"
@@ -57,7 +58,9 @@ int run_task(EvalOptions options, const std::vector<std::string>& command, const
   if (!session) return fail(session.error());
   const Result<Documents> documents = eval::load_documents(session->model, options.texts, task.document_tokens);
   if (!documents) return fail(documents.error());
-  for (CacheGroup& group : by_cache(options, *candidates)) {
+  Result<std::vector<CacheGroup>> groups = by_cache(options, session->model, *candidates);
+  if (!groups) return fail(groups.error());
+  for (CacheGroup& group : *groups) {
     group.context.ctx_size = task.ctx_size;
     Result<LlamaContext> context = LlamaContext::create(session->model, group.context);
     if (!context) return fail(context.error());
@@ -65,7 +68,7 @@ int run_task(EvalOptions options, const std::vector<std::string>& command, const
       return ended(ok.error(), options);
     }
   }
-  return print_results(options, session->run, *candidates, task.columns);
+  return print_results(options, session->run, candidates_of(*groups), task.columns);
 }
 
 void say_shorter(const Documents& documents, std::int64_t longest) {

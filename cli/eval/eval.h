@@ -41,15 +41,6 @@ void add_ladder_option(CLI::App& command, EvalOptions& options);
 
 // --cache-types: each plan once with each of them.
 void add_cache_option(CLI::App& command, EvalOptions& options);
-// The context's own type becomes the first of them. Error: beside --cache-type-k or -v; a type twice.
-Result<void> take_cache_types(EvalOptions& options);
-
-// Candidates that run in one context, and its options: one for each type of cache.
-struct CacheGroup {
-  ContextOptions context;
-  std::vector<eval::Candidate> candidates;
-};
-std::vector<CacheGroup> by_cache(const EvalOptions& options, const std::vector<eval::Candidate>& candidates);
 
 // Their parts, for commands that have others between them: --methods, --factor and --trained; -o and --json; the flags
 // of llama.cpp.
