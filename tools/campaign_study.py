@@ -5,24 +5,27 @@
     PYTHONPATH=… MRROPE_BIN=… $(tools/engine_env ray) tools/campaign_study.py FOLDER            all of them
     …                                                 tools/campaign_study.py FOLDER kills jobs
 
-PYTHONPATH has the package, and for `engines` transformers, as in `.ci/run campaign`. A part that is in FOLDER/study.jsonl is
-not measured again.
+PYTHONPATH has the package, and for `transformers` that engine, as in `.ci/run campaign`. A part that is in
+FOLDER/study.jsonl is not measured again.
 
 | part | what |
 |---|---|
-| kills | a driver is killed 20 times at random and continued; records against an undisturbed run |
-| nodes | llama-server on three nodes, of which one is removed, two workers and one server killed; the same |
-| started | a cluster of two `ray start` processes |
+| llama-server, vllm, transformers | three plans by two measurements on three nodes: two workers, a server and a node are lost |
+| kills | a driver on a cluster is killed 20 times at random and continued; the same |
+| started | a cluster of two `ray start` processes; the same |
+| tuned | a plan that is searched for, and then measured |
 | jobs | 10^5 jobs that do nothing: time, and the driver's memory |
 | overhead | a campaign against the bare loop of the same commands, on one core |
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import random
 import resource
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -30,67 +33,116 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/campaign"))
 import campaigns  # noqa: E402
-from campaigns import drive, driving, kill, records, servers_of, wait_for, workers, write  # noqa: E402
+from campaigns import LONG, cluster_of, disturb, drive, driving, records, servers_of, wait_for, write  # noqa: E402
 
 os.environ.update(campaigns.QUIET)
-LONG = [{"kind": "niah", "samples": 2, "depths": 5}, {"kind": "ruler", "tasks": ["niah_single_1"], "samples": 10}]
+# Minutes of work, for what is about time or about many kills
+LONGER = [{"kind": "niah", "samples": 6, "depths": 5}, {"kind": "ruler", "tasks": ["niah_single_1"], "samples": 30}]
+
+
+def compared(found, expected):
+    """Whole records where the engine repeats itself to the last bit, else by sample and by answer."""
+    def answers(one):
+        return {(m, p, r["document_hash"]): r["answer"]["text"] for (m, p, _), r in one.items()}
+
+    theirs, ours = answers(found), answers(expected)
+    return {"records": len(expected), "equal_records": sum(found.get(key) == value for key, value in expected.items()),
+            "same_samples": theirs.keys() == ours.keys() and len(found) == len(expected),
+            "equal_answers": sum(theirs.get(key) == text for key, text in ours.items())}  # fmt: skip
+
+
+def lost(folder, model, served, seconds):
+    """Nodes, workers and a server, while the model is measured under three plans."""
+    began = time.monotonic()
+    undisturbed = write(folder, "undisturbed", models=[model], measurements=LONG)
+    drive(undisturbed, "--local", seconds=10 * seconds)
+    alone = time.monotonic() - began
+    file = write(folder, "disturbed", models=[model], measurements=LONG)
+    with cluster_of(3) as cluster:
+        began = time.monotonic()
+        with driving(file, "--address", cluster.address) as driver:
+            disturb(cluster, driver, folder / "disturbed", served, seconds)
+            said = driver.communicate(timeout=10 * seconds)[0]
+            assert driver.returncode == 0, said
+    return {**compared(records(folder / "disturbed"), records(folder / "undisturbed")), "alone_s": round(alone),
+            "disturbed_s": round(time.monotonic() - began), "servers_left": len(servers_of(folder / "disturbed"))}
+
+
+def llama_server(folder):
+    return lost(folder, campaigns.llama_server_model(), True, 120)
+
+
+def vllm(folder):
+    return lost(folder, campaigns.vllm_model(campaigns.hugging_face_folder(folder / "hf")), True, 600)
+
+
+def transformers(folder):
+    return lost(folder, campaigns.transformers_model(campaigns.hugging_face_folder(folder / "hf")), False, 300)
 
 
 def kills(folder):
-    undisturbed, disturbed = write(folder, "undisturbed", measurements=LONG), write(folder, "killed", measurements=LONG)
+    undisturbed, disturbed = (write(folder, name, measurements=LONGER) for name in ("undisturbed", "killed"))
     drive(undisturbed, "--local")
     expected = records(folder / "undisturbed")
-    dice, done = random.Random(1), 0
-    while done < 20:
-        before = len(records(folder / "killed"))
-        with driving(disturbed, "--local") as driver:
-            # At a random moment after it has something new, so that twenty kills come to an end
-            wait_for(lambda many=before: len(records(folder / "killed")) > many or driver.poll() is not None)
-            if driver.poll() is not None:
-                break
-            time.sleep(dice.uniform(0, 1))
-        done += 1
-    drive(disturbed, "--local")
-    return {"kills": done, "records": len(expected), "equal": records(folder / "killed") == expected}
-
-
-def nodes(folder):
-    from ray.cluster_utils import Cluster
-
-    model = {"name": "tiny", "path": str(campaigns.TINY), "engine": "llama-server", "program": campaigns.llama_server(),
-             "options": {"threads": 1, "parallel": 1, "no-cache-prompt": True}, "evaluate": {"concurrency": 1}}
-    undisturbed = write(folder, "served", models=[model])
-    drive(undisturbed, "--local")
-    disturbed = write(folder, "nodes", models=[model], shards=2)
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    try:
-        running = [cluster.add_node(num_cpus=1) for _ in range(3)]
-        with driving(disturbed, "--address", cluster.address) as driver:
-            for _ in range(2):
-                kill(next(iter(wait_for(lambda: workers(folder / "nodes")).values())))
-                time.sleep(3)
-            kill(wait_for(lambda: servers_of(folder / "nodes"))[0])
-            cluster.remove_node(running[2])
-            said = driver.communicate(timeout=1200)[0]
-            assert driver.returncode == 0, said
-    finally:
-        cluster.shutdown()
-    found, expected = ({(m, p, r["document_hash"]): r["answer"]["text"] for (m, p, _), r in records(folder / name).items()} for name in ("nodes", "served"))
-    return {"records": len(expected), "same_records": found.keys() == expected.keys(),
-            "same_answers": sum(found.get(key) == text for key, text in expected.items())}
+    dice, at = random.Random(1), []
+    with cluster_of(2) as cluster:
+        while len(at) < 20:
+            before = len(records(folder / "killed"))
+            with driving(disturbed, "--address", cluster.address) as driver:
+                if len(at) % 2:  # every other one at any moment, also while it starts
+                    time.sleep(dice.uniform(0, 10))
+                else:
+                    wait_for(lambda many=before: len(records(folder / "killed")) > many, driver)
+                    time.sleep(dice.uniform(0, 1))
+                assert driver.poll() is None, driver.communicate()[0]
+            at.append(len(records(folder / "killed")))
+        drive(disturbed, "--address", cluster.address)
+    return {"kills": len(at), "records_at_kills": at, **compared(records(folder / "killed"), expected)}
 
 
 def started(folder):
+    drive(write(folder, "undisturbed"), "--local")
+    port = random.randint(20000, 30000)
     ray = str(pathlib.Path(sys.executable).with_name("ray"))
-    port = random.randint(20000, 40000)
     file = write(folder, "started")
-    try:
-        subprocess.run([ray, "start", "--head", "--num-cpus=0", f"--port={port}", "--include-dashboard=false"], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([ray, "start", f"--address=127.0.0.1:{port}", "--num-cpus=2"], check=True, stdout=subprocess.DEVNULL)
+    with contextlib.ExitStack() as nodes:
+        for words in (["--head", "--num-cpus=0", f"--port={port}", "--include-dashboard=false"],
+                      [f"--address=127.0.0.1:{port}", "--num-cpus=2"]):  # fmt: skip
+            nodes.enter_context(_started([ray, "start", "--block", "--object-store-memory=80000000", *words], folder))
         drive(file, "--address", f"127.0.0.1:{port}")
+    return compared(records(folder / "started"), records(folder / "undisturbed"))
+
+
+@contextlib.contextmanager
+def _started(words, folder):
+    """Up, or tried again: Ray gives a node 30 s. It ends with the block, alone: `ray stop` ends those of others, too."""
+    log = folder / "ray.txt"
+    for _ in range(3):
+        with log.open("w") as out:
+            node = subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True)
+        while node.poll() is None and "Ray runtime started" not in log.read_text():
+            time.sleep(0.2)
+        if node.poll() is None:
+            break
+    assert node.poll() is None, log.read_text()
+    try:
+        yield
     finally:
-        subprocess.run([ray, "stop", "--force"], stdout=subprocess.DEVNULL, check=False)
-    return {"records": len(records(folder / "started"))}
+        os.killpg(node.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            node.wait(30)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(node.pid, signal.SIGKILL)
+
+
+def tuned(folder):
+    plans = ["yarn", {"tune": {"minutes": 2}}]
+    drive(write(folder, "tuned", plans=plans), "--local")
+    found = records(folder / "tuned")
+    plan = json.loads((folder / "tuned/plans/tiny/tuned.json").read_text())
+    scores = {name: [record["answer"]["score"] for (_, p, _), record in found.items() if p == name]
+              for name in ("yarn", "tuned")}  # fmt: skip
+    return {"plan": plan["method"], **{name: f"{sum(all_):g} of {len(all_)}" for name, all_ in scores.items()}}
 
 
 def nothing(job, path, mrrope):
@@ -108,30 +160,35 @@ def jobs(folder):
 
     campaign = read_campaign(str(write(folder, "many", plans=["yarn"], shards=100_000)))
     place = Folder(campaign.output)
-    with place.held(campaign):
+    with place.held(campaign), (folder / "said.txt").open("w") as said, contextlib.redirect_stderr(said):
         progress = Progress(campaign, place)
         began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         run_on_cluster(jobs_of(campaign), 0, place, os.environ["MRROPE_BIN"], progress, "local", nothing)
     total = progress.board.total()
-    return {"jobs": total.done, "seconds": round(time.monotonic() - began, 1), "start_mb": before >> 10,
-            "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10}
+    return {"jobs": total.done, "failed": total.failed, "seconds": round(time.monotonic() - began, 1),
+            "start_mb": before >> 10, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10}
 
 
 def overhead(folder):
-    """Processor seconds, too: this machine has other work, and its clock shows that."""
-    file = write(folder, "campaign", measurements=LONG)
-    began, cpu = time.monotonic(), _child_seconds()
-    drive(file, "--local")
-    whole, whole_cpu = time.monotonic() - began, _child_seconds() - cpu
-    bare, bare_cpu = 0.0, 0.0
-    for log in sorted((folder / "campaign/logs/tiny").glob("*/*/*.txt")):
-        words = shlex.split(log.read_text().splitlines()[0][2:])
-        words[-1] = str(folder / "bare" / log.parent.parent.name / log.stem)
-        pathlib.Path(words[-1]).parent.mkdir(parents=True, exist_ok=True)
+    """Three rounds, each first by a campaign, then by its own commands in a loop. Processor seconds, too: they show less
+    of what else the machine does."""
+    rounds = []
+    for one in range(3):
+        name = f"campaign-{one}"
         began, cpu = time.monotonic(), _child_seconds()
-        subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-        bare, bare_cpu = bare + time.monotonic() - began, bare_cpu + _child_seconds() - cpu
-    return {"campaign_s": round(whole, 1), "bare_s": round(bare, 1), "campaign_cpu_s": round(whole_cpu, 1), "bare_cpu_s": round(bare_cpu, 1)}
+        drive(write(folder, name, measurements=LONGER), "--local")
+        whole, whole_cpu = time.monotonic() - began, _child_seconds() - cpu
+        began, cpu = time.monotonic(), _child_seconds()
+        for log in sorted((folder / name / "logs/tiny").glob("*/*/*.txt")):
+            words = shlex.split(log.read_text().splitlines()[0][2:])
+            words[-1] = str(folder / f"bare-{one}" / log.parent.parent.name / log.stem)
+            pathlib.Path(words[-1]).parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        bare, bare_cpu = time.monotonic() - began, _child_seconds() - cpu
+        rounds.append({"campaign_s": round(whole, 1), "bare_s": round(bare, 1), "campaign_cpu_s": round(whole_cpu, 1),
+                       "bare_cpu_s": round(bare_cpu, 1)})  # fmt: skip
+    more = [f"{100 * (one['campaign_s'] / one['bare_s'] - 1):+.1f} %" for one in rounds]
+    return {"rounds": rounds, "more_time": more, "load": os.getloadavg()}
 
 
 def _child_seconds():
@@ -139,7 +196,8 @@ def _child_seconds():
     return used.ru_utime + used.ru_stime
 
 
-PARTS = {"kills": kills, "nodes": nodes, "started": started, "jobs": jobs, "overhead": overhead}
+PARTS = {"llama-server": llama_server, "vllm": vllm, "transformers": transformers, "kills": kills, "started": started,
+         "tuned": tuned, "jobs": jobs, "overhead": overhead}  # fmt: skip
 
 
 def main():
@@ -152,7 +210,9 @@ def main():
     done = {json.loads(line)["part"] for line in log.read_text().splitlines()} if log.exists() else set()
     for part in asked.parts:
         if part not in done:
-            result = json.dumps({"part": part, "day": time.strftime("%Y-%m-%d"), **PARTS[part](asked.folder.resolve())})
+            folder = asked.folder.resolve() / part
+            folder.mkdir(exist_ok=True)
+            result = json.dumps({"part": part, "day": time.strftime("%Y-%m-%d"), **PARTS[part](folder)})
             print(result, flush=True)
             with log.open("a", encoding="utf-8") as file:
                 file.write(result + "\n")

@@ -86,6 +86,7 @@ def test_a_file_is_read_with_paths_from_its_own_folder(read, tmp_path):
         ('"*.txt"', '"*.md"', "no file has this name or fits this pattern"),
         ('output = "out"', 'output = "out"\ntarget = 600', "target: expected at least the longest length, 1024, found 600"),
         ('engine = "llama.cpp"', 'engine = "llama.cpp"\noptions = {"-x" = 1}', "names of options, without dashes"),
+        ('output = "out"', 'published = "none.json"', "none.json: there is no such file"),
     ],
 )
 def test_a_mistake_is_refused_with_its_place_and_what_was_expected(read, old, new, said):
@@ -185,17 +186,20 @@ def test_a_folder_of_another_campaign_is_refused(read):
         pass
 
 
-def test_programs_end_with_their_worker_even_if_it_is_killed(tmp_path):
+@pytest.mark.parametrize("victim", ["worker", "guard"])
+def test_programs_end_with_their_worker_even_if_it_is_killed(tmp_path, victim):
+    """Ray kills the children of a worker whose node is lost: the guard is one, the program is not."""
     log = tmp_path / "log.txt"
     code = ("import pathlib, sys; from mrrope.campaign import programs\n"
             "programs.run(['sh', '-c', 'echo $$; sleep 61 & wait'], pathlib.Path(sys.argv[1]))")  # fmt: skip
-    with subprocess.Popen([sys.executable, "-c", code, log]) as worker:
+    with subprocess.Popen([sys.executable, "-c", code, log], stderr=subprocess.DEVNULL) as worker:
         deadline = time.monotonic() + 60
         while not (log.exists() and log.read_text().count("\n") == 2):
             assert time.monotonic() < deadline
             time.sleep(0.05)
         group = int(log.read_text().split()[-1])
-        worker.send_signal(signal.SIGKILL)
+        children = pathlib.Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
+        os.kill(worker.pid if victim == "worker" else int(children[0]), signal.SIGKILL)
     while time.monotonic() < deadline:
         try:
             os.killpg(group, 0)
@@ -213,14 +217,26 @@ def test_a_program_that_fails_is_quoted_by_its_last_start(tmp_path):
     assert str(caught.value).endswith("ended with status 7: second")
 
 
+def test_a_program_ends_when_the_server_that_it_asks_has(tmp_path):
+    """mrrope eval would wait for it for five minutes."""
+    with programs.serving([sys.executable, "-m", "http.server", "{port}"], tmp_path / "server.txt", {}, "/") as server:
+        server.process.kill()
+        began = time.monotonic()
+        with pytest.raises(mrrope.Error, match="the server ended") as caught:
+            programs.run(["sleep", "60"], tmp_path / "log.txt", server=server)
+    assert caught.value.code == "input/output" and time.monotonic() - began < 30
+
+
 def test_what_cannot_be_is_tried_once_and_what_failed_again(read, tmp_path, monkeypatch):
-    """A program that ends with 2 was asked for something wrong, docs/json.md."""
+    """A program that ends with 2 was asked for something wrong, with 3 found something wrong: docs/json.md."""
     from mrrope.campaign.command import main
+    from mrrope.campaign.engines.running import Running
 
     read()
     monkeypatch.setattr("mrrope.campaign.delivery.deliver", lambda job, folder: None)
-    monkeypatch.setattr("mrrope.campaign.engines.ready", lambda *_: contextlib.nullcontext(lambda kind: [str(tmp_path / "mrrope")]))
-    for status, tried in ((2, 1), (1, 3)):
+    running = Running(lambda kind: [str(tmp_path / "mrrope")])
+    monkeypatch.setattr("mrrope.campaign.engines.ready", lambda *_: contextlib.nullcontext(running))
+    for status, tried in ((2, 1), (3, 1), (1, 3)):
         program = tmp_path / "mrrope"
         program.write_text(f"#!/bin/sh\necho x >>{tmp_path}/tried-{status}\nexit {status}\n")
         program.chmod(0o755)
@@ -240,6 +256,23 @@ def test_table_2_costs_what_docs_scale_says(read):
     lines = costs.estimate(campaign, 8, costs.FLOPS)
     assert "78,000 prompts, 3,354,624,000 tokens, 91.6 GPU-hours" in lines[0]
     assert lines[2] == "91.6 GPU-hours at 4e+14 operations a second, 11.5 hours on 8 GPUs"
+
+
+def test_a_page_gets_the_published_values_of_its_model_or_all(read, tmp_path, monkeypatch):
+    from mrrope.campaign import report
+
+    values = [{"model": name, "value": 1} for name in ("tiny", "large")]
+    handed = []
+    monkeypatch.setattr(report, "run", lambda words, log: handed.append(json.loads(pathlib.Path(words[-3]).read_text())))
+    for names, expected in ((("tiny", "large"), values[:1]), (("small", "large"), None)):
+        document = {"values": [{**value, "model": name} for name, value in zip(names, values)]}
+        (tmp_path / "published.json").write_text(json.dumps(document))
+        campaign = changed(read, 'output = "out"', 'published = "published.json"\noutput = "out"')
+        run = tmp_path / "out/runs/tiny/niah/yarn/0-of-1/records.jsonl"
+        run.parent.mkdir(parents=True, exist_ok=True)
+        run.write_text("{}\n")
+        assert report.write_pages(campaign, Folder(campaign.output), "mrrope") == [tmp_path / "out/tiny.html"]
+        assert handed.pop() == ({"values": expected} if expected else document)
 
 
 def test_status_is_json_for_programs(read, tmp_path, capsys):

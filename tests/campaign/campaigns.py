@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -14,12 +15,48 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TINY = ROOT / "tests/models/tiny-512.gguf"
-QUIET = {"OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+QUIET = {"OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled",
+         "RAY_USAGE_STATS_ENABLED": "0"}  # fmt: skip
+VLLM = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_NO_USAGE_STATS": "1",
+        "HF_HUB_OFFLINE": "1", "TORCH_COMPILE_DISABLE": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": ""}  # fmt: skip
+
+# Long enough to be disturbed: some seconds for each job, 40 records
+LONG = [{"kind": "niah", "samples": 2, "depths": 5}, {"kind": "ruler", "tasks": ["niah_single_1"], "samples": 10}]
+
+
+def printed(*words):
+    return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def llama_server():
-    prefix = subprocess.run([ROOT / "tools/llama_cpp", "--prefix"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    return f"{prefix}/bin/llama-server"
+    return printed(ROOT / "tools/llama_cpp", "--prefix") + "/bin/llama-server"
+
+
+def llama_server_model():
+    """The small model behind one slot without a cache of prompts: the same answers every time."""
+    return {"name": "tiny", "path": str(TINY), "engine": "llama-server", "program": llama_server(),
+            "options": {"threads": 1, "parallel": 1, "no-cache-prompt": True},
+            "evaluate": {"concurrency": 1}}  # fmt: skip
+
+
+def hugging_face_folder(folder):
+    """The weights of the small model as transformers and vLLM read them, made where gguf is."""
+    if not folder.exists():
+        python = printed(ROOT / "tools/engine_env", "gguf")
+        subprocess.run([python, ROOT / "tests/engines/gguf_folder.py", TINY, folder], check=True)
+    return folder
+
+
+def vllm_model(folder, **more):
+    program = pathlib.Path(printed(ROOT / "tools/engine_env", "vllm_server")).with_name("vllm")
+    return {"name": "tiny", "path": str(folder), "engine": "vllm", "program": str(program), "environment": VLLM,
+            "options": {"dtype": "float32", "enforce-eager": True, "no-enable-prefix-caching": True},
+            "vocabulary": str(TINY), "evaluate": {"concurrency": 1}, **more}  # fmt: skip
+
+
+def transformers_model(folder):
+    return {"name": "tiny", "path": str(folder), "engine": "transformers",
+            "options": {"dtype": "float32", "device-map": "cpu"}}  # fmt: skip
 
 
 def write(folder, name="c", **replaced):
@@ -43,7 +80,8 @@ def write(folder, name="c", **replaced):
 def driving(file, *options):
     """A driver at work."""
     command = [sys.executable, "-m", "mrrope.campaign", file, *map(str, options)]
-    driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **QUIET})
+    environment = {**os.environ, **QUIET}
+    driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     try:
         yield driver
     finally:
@@ -51,10 +89,10 @@ def driving(file, *options):
         driver.wait()
 
 
-def drive(file, *options, status=0):
+def drive(file, *options, status=0, seconds=500):
     """To its end; what it said."""
     with driving(file, *options) as driver:
-        said = driver.communicate(timeout=500)[0]
+        said = driver.communicate(timeout=seconds)[0]
         assert driver.returncode == status, said
     return said
 
@@ -72,11 +110,12 @@ def records(output):
     return found
 
 
-def wait_for(what, seconds=120):
-    """What `what` returns, once that is something."""
+def wait_for(what, driver=None, seconds=60):
+    """What `what` returns, once that is something; a driver that ends meanwhile fails, with what it said."""
     last = time.monotonic() + seconds
     while not (found := what()):
         assert time.monotonic() < last, "nothing came of it"
+        assert driver is None or driver.poll() is None, driver.communicate()[0]
         time.sleep(0.02)
     return found
 
@@ -97,11 +136,78 @@ def kill(pid):
 
 
 def servers_of(output):
-    """Pids of llama-servers whose files are in a folder."""
+    """Pids of the servers that a campaign has started, by the ports in its logs, as far as they still run."""
+    ports = set()
+    for log in (pathlib.Path(output) / "logs").glob("*/*/*/server.txt"):
+        started = re.findall(r"^\$ .* --port ([0-9]+)", log.read_text(errors="replace"), re.MULTILINE)
+        ports |= {port.encode() for port in started}
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-            if words and words[0].endswith(b"llama-server") and any(str(output).encode() in word for word in words):
+            guarded = any(word.endswith(b"guard.py") for word in words)
+            if not guarded and b"--port" in words and words[words.index(b"--port") + 1] in ports:
                 found.append(int(entry.name))
     return found
+
+
+@contextlib.contextmanager
+def cluster_of(nodes):
+    """A Ray cluster: a head that takes no jobs, and so many nodes of one core each."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster()
+    try:
+        _add_node(cluster, num_cpus=0, include_dashboard=False)
+        for _ in range(nodes):
+            _add_node(cluster, num_cpus=1)
+        yield cluster
+    finally:
+        cluster.shutdown()
+
+
+def _add_node(cluster, **arguments):
+    """Ray gives a node 30 s to start, whatever else the machine does: a late one is started again."""
+    for left in (2, 1, 0):
+        try:
+            return cluster.add_node(object_store_memory=80 << 20, **arguments)
+        except Exception as error:  # a plain one, by Ray
+            if not left:
+                raise
+            print(f"a node is late: {error}", file=sys.stderr)
+    return None
+
+
+def disturb(cluster, driver, output, servers=True, seconds=60):
+    """Kills two workers, a server where there are some, and a whole node, each while it has work."""
+
+    def replaced(job, pid):
+        return workers(output).get(job, pid) != pid
+
+    for _ in range(2):
+        job, pid = wait_for(lambda: list(workers(output).items()), driver, seconds)[-1]
+        kill(pid)
+        wait_for(lambda job=job, pid=pid: replaced(job, pid), driver, seconds)
+    if servers:
+        kill(wait_for(lambda: servers_of(output), driver, seconds)[0])
+        wait_for(lambda: '"again"' in _events(output), driver, seconds)
+    node = wait_for(lambda: _busy_node(cluster, output), driver, seconds)
+    cluster.remove_node(node, allow_graceful=False)
+
+
+def _busy_node(cluster, output):
+    """One that has a job. The head has none."""
+    parents = set()
+    for pid in workers(output).values():
+        with contextlib.suppress(OSError):
+            parents.add(int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]))
+    for node in cluster.worker_nodes:
+        if any(one.process.pid in parents for one in node.all_processes["raylet"]):
+            return node
+    return None
+
+
+def _events(output):
+    with contextlib.suppress(OSError):
+        return (pathlib.Path(output) / "events.jsonl").read_text()
+    return ""

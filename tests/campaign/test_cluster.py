@@ -4,24 +4,13 @@
     $(tools/engine_env ray) -m pytest -rs tests/campaign        with the package on PYTHONPATH, see .ci/run
 """
 import os
-import time
 
 import campaigns
 import pytest
-from campaigns import drive, driving, kill, records, servers_of, wait_for, workers, write
+from campaigns import LONG, cluster_of, disturb, drive, driving, records, servers_of, wait_for, workers, write
 
-ray = pytest.importorskip("ray", reason="no Ray in this python; see tools/engine_env ray")
+pytest.importorskip("ray", reason="no Ray in this python; see tools/engine_env ray")
 os.environ.update(campaigns.QUIET)
-
-
-@pytest.fixture(name="cluster", scope="module")
-def _cluster():
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    yield cluster
-    cluster.shutdown()
-
 
 @pytest.fixture(name="undisturbed", scope="module")
 def _undisturbed(tmp_path_factory):
@@ -34,36 +23,20 @@ def _undisturbed(tmp_path_factory):
     return found
 
 
-def test_a_lost_node_and_a_killed_worker_cost_no_record(cluster, undisturbed, tmp_path):
-    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
-    file = write(tmp_path)
-    with driving(file, "--address", cluster.address) as driver:
-        first = wait_for(lambda: workers(tmp_path / "c"))
-        kill(next(iter(first.values())))
-        wait_for(lambda: set(workers(tmp_path / "c").values()) - set(first.values()))
-        lost = nodes.pop()
-        cluster.remove_node(lost)
+def test_two_workers_a_server_and_a_node_are_lost_and_no_record_is(tmp_path):
+    """Greedy answers of one slot without a cache are the same every time, so whole records are compared."""
+    models = [campaigns.llama_server_model()]
+    drive(write(tmp_path, "undisturbed", models=models, measurements=LONG), "--local")
+    expected = records(tmp_path / "undisturbed")
+    assert len(expected) == 3 * (2 * 10 + 2 * 10)
+    file = write(tmp_path, models=models, measurements=LONG)
+    with cluster_of(3) as cluster, driving(file, "--address", cluster.address) as driver:
+        disturb(cluster, driver, tmp_path / "c")
         said = driver.communicate(timeout=300)[0]
         assert driver.returncode == 0, said
-    assert records(tmp_path / "c") == undisturbed
-    cluster.remove_node(nodes.pop())
-
-
-def test_a_killed_server_is_started_again(cluster, tmp_path):
-    node = cluster.add_node(num_cpus=1)
-    model = {"name": "tiny", "path": str(campaigns.TINY), "engine": "llama-server", "program": campaigns.llama_server(),
-             "options": {"threads": 1, "parallel": 1, "no-cache-prompt": True}}  # fmt: skip
-    file = write(tmp_path, models=[model], plans=["yarn"])
-    with driving(file, "--address", cluster.address) as driver:
-        (server,) = wait_for(lambda: servers_of(tmp_path / "c"))
-        time.sleep(0.5)
-        kill(server)
-        said = driver.communicate(timeout=300)[0]
-        assert driver.returncode == 0, said
-    assert "trying again" in said
-    assert len(records(tmp_path / "c")) == 2 * 3 + 2 * 2
+    assert "the server ended" in said and "trying again" in said
+    assert records(tmp_path / "c") == expected
     assert not servers_of(tmp_path / "c")
-    cluster.remove_node(node)
 
 
 def test_a_driver_that_is_killed_goes_on_where_it_was(undisturbed, tmp_path):

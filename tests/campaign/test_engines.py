@@ -7,24 +7,16 @@ import json
 import math
 import os
 import pathlib
-import subprocess
 
 import campaigns
 import pytest
 from campaigns import ROOT, TINY, drive, records, write
 
 TEXTS = ["bleak-house.md", "middlemarch.md"]
-VLLM = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1",
-        "TORCH_COMPILE_DISABLE": "1", "OMP_NUM_THREADS": "1"}  # fmt: skip
-
 
 @pytest.fixture(name="folder", scope="module")
 def _folder(tmp_path_factory):
-    """The weights of the small model as a Hugging Face folder, made where gguf is."""
-    folder = tmp_path_factory.mktemp("hf") / "tiny"
-    python = subprocess.run([ROOT / "tools/engine_env", "gguf"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    subprocess.run([python, ROOT / "tests/engines/gguf_folder.py", TINY, folder], check=True)
-    return folder
+    return campaigns.hugging_face_folder(tmp_path_factory.mktemp("hf") / "tiny")
 
 
 @pytest.fixture(name="texts", scope="module")
@@ -43,35 +35,39 @@ def reading(output, plan):
     found = {}
     for (measurement, name, _), record in records(output).items():
         if (measurement, name) == ("ppl", plan):
-            found[record["document"]] = {point["length"]: point["nll"] / point["predicted"] for point in record["points"]}
+            points = record["points"]
+            found[record["document"]] = {point["length"]: point["nll"] / point["predicted"] for point in points}
     return found
 
 
+def scores(output, plan):
+    """Of needles, by the hash of the prompt."""
+    return {record["document_hash"]: record["answer"]["score"]
+            for (measurement, name, _), record in records(output).items()
+            if (measurement, name) == ("niah", plan)}  # fmt: skip
+
+
 def test_transformers_reads_as_llama_cpp_does(folder, texts, tmp_path):
-    """-ln p per token within the rounding of the weights' eight bits: llama.cpp multiplies them in int8, transformers in float32."""
+    """-ln p per token within the rounding of eight bits: llama.cpp multiplies in int8, transformers in float32."""
     pytest.importorskip("transformers", reason="no transformers in this python; .ci/run campaign has it")
     measurements = [{"kind": "ppl", "texts": texts}, {"kind": "niah", "depths": 3}]
-    here = {"name": "tiny", "path": str(folder), "engine": "transformers", "options": {"dtype": "float32", "device-map": "cpu"}}
-    drive(write(tmp_path, "transformers", models=[here], measurements=measurements), "--local")
-    drive(write(tmp_path, "llama", measurements=measurements), "--local")
-    for plan in ("none", "yarn", "mrrope-pro"):
+    models, plans = [campaigns.transformers_model(folder)], ["mrrope-pro"]
+    drive(write(tmp_path, "transformers", models=models, plans=plans, measurements=measurements), "--local")
+    drive(write(tmp_path, "llama", plans=plans, measurements=measurements), "--local")
+    for plan in plans:
         theirs, ours = reading(tmp_path / "transformers", plan), reading(tmp_path / "llama", plan)
         assert theirs.keys() == ours.keys() == set(TEXTS)
         for text in TEXTS:
             for length in (512, 1024):
                 assert math.isclose(theirs[text][length], ours[text][length], abs_tol=0.005), (plan, text, length)
-        answers = [{r["document_hash"]: r["answer"]["score"] for (m, p, _), r in records(tmp_path / name).items() if (m, p) == ("niah", plan)}
-                   for name in ("transformers", "llama")]  # fmt: skip
+        answers = [scores(tmp_path / name, plan) for name in ("transformers", "llama")]
         assert answers[0].keys() == answers[1].keys(), "the same prompts"
         assert sum(answers[0][key] != answers[1][key] for key in answers[0]) <= 1
     assert (tmp_path / "transformers/tiny.html").exists()
 
 
 def test_vllm_gets_its_plan_in_the_command_and_is_found_to_run_it(folder, tmp_path):
-    program = subprocess.run([ROOT / "tools/engine_env", "vllm_server"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    model = {"name": "tiny", "path": str(folder), "engine": "vllm", "program": str(pathlib.Path(program).with_name("vllm")),
-             "options": {"dtype": "float32", "enforce-eager": True}, "environment": VLLM, "vocabulary": str(TINY), "check": "table"}  # fmt: skip
-    drive(write(tmp_path, models=[model]), "--local")
+    drive(write(tmp_path, models=[campaigns.vllm_model(folder, check="table")]), "--local")
     assert len(records(tmp_path / "c")) == 3 * (2 * 3 + 2 * 2)
     for plan in ("none", "yarn", "mrrope-pro"):
         assert "all of it is true" in (tmp_path / f"c/logs/tiny/{plan}/0-of-1/check.txt").read_text()
@@ -82,10 +78,10 @@ def test_vllm_gets_its_plan_in_the_command_and_is_found_to_run_it(folder, tmp_pa
 def test_servers_that_are_there_are_asked_and_not_stopped(tmp_path):
     from mrrope.campaign.programs import serving
 
-    server = [campaigns.llama_server(), "-m", str(TINY), "-c", "1024", "-t", "1", "-np", "1", "--alias", "tiny", "--port", "{port}"]
-    with serving(server, tmp_path / "server.txt", {}, "/health") as url:
-        model = {"name": "tiny", "engine": "endpoints", "endpoints": {"mine": [url]}, "vocabulary": str(TINY)}
-        file = write(tmp_path, models=[model], plans=[{"method": "none", "name": "mine"}], lengths=[256, 512])
+    command = [campaigns.llama_server(), "-m", str(TINY), "-c", "1024", "-t", "1", "-np", "1", "--alias", "tiny"]
+    with serving([*command, "--port", "{port}"], tmp_path / "server.txt", {}, "/health") as server:
+        model = {"name": "tiny", "engine": "endpoints", "endpoints": {"mine": [server.url]}, "vocabulary": str(TINY)}
+        file = write(tmp_path, models=[model], plans=[{"method": "none", "name": "mine"}], lengths=[448, 512])
         drive(file, "--local")
         drive(file, "--local")  # nothing is left to do
     assert len(records(tmp_path / "c")) == 2 * 3 + 2 * 2

@@ -82,7 +82,8 @@ def read_campaign(file: str, tiny: bool = False) -> Campaign:
     if (schema := table.text("schema", f'"{SCHEMA}"')) != SCHEMA:
         wrong(table.place("schema"), f'"{SCHEMA}"', schema)
     small = table.table("tiny")
-    replaced = {key: small.any(key, "a value") for key in ("models", "plans", "lengths", "target", "shards") if small.has(key)}
+    keys = ("models", "plans", "lengths", "target", "shards")
+    replaced = {key: small.any(key, "a value") for key in keys if small.has(key)}
     others = small.table("measurements").rest(lambda value, _: value)
     small.end()
     if tiny:
@@ -117,6 +118,8 @@ def _campaign(table: Table, path: Callable[[str], pathlib.Path], others: dict[st
         published=str(path(table.text("published", "a file"))) if table.has("published") else "",
     )
     table.end()
+    if campaign.published and not pathlib.Path(campaign.published).is_file():
+        raise Error("there is no such file", "input/output", f"{table.place('published')}: {campaign.published}")
     if target < longest:
         raise Error(f"expected at least the longest length, {longest}, found {target}", "malformed", table.place("target"))
     for key in ("models", "plans", "measurements"):

@@ -3,8 +3,9 @@
 
     python guard.py PROGRAM ARGUMENT…
 
-A worker that is killed cannot clean up. Its end of our standard input closes, and that is the sign. By itself: nothing of
-the package is imported, so that a start costs some milliseconds.
+A worker that is killed cannot clean up. Its end of our standard input closes, and that is the sign. We are two processes:
+Ray kills the children of a worker whose node is lost, but not their children, so the second one watches the first. By
+itself: nothing of the package is imported, so that a start costs some milliseconds.
 """
 
 import contextlib
@@ -18,15 +19,26 @@ _PATIENCE = 10  # seconds, between asking and killing
 
 
 def main() -> int:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    first = os.getpid()
+    second = os.fork()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this decides what Ctrl-C ends
+    if not second:
+        os.setsid()
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        return _guard(first)
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(second, signal.SIGTERM))
+    status = os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])
+    return status if status >= 0 else 128 - status
+
+
+def _guard(first: int) -> int:
     try:
         child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
     except OSError as error:
         print(f"{sys.argv[1]}: {error.strerror}", file=sys.stderr)
         return 127
     try:
-        _wait(child)
+        _wait(child, first)
     except SystemExit:  # asked to: the program may tidy up first
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             os.killpg(child.pid, signal.SIGTERM)
@@ -39,14 +51,13 @@ def main() -> int:
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 
-def _wait(child: "subprocess.Popen[bytes]") -> None:
-    """Until it ends, or standard input does."""
-    ended = os.pidfd_open(child.pid)
-    with selectors.DefaultSelector() as either:
-        either.register(ended, selectors.EVENT_READ)
-        either.register(0, selectors.EVENT_READ)
-        either.select()
-    os.close(ended)
+def _wait(child: "subprocess.Popen[bytes]", first: int) -> None:
+    """Until it ends, or standard input or the first process does."""
+    with selectors.DefaultSelector() as any_end, contextlib.suppress(ProcessLookupError):
+        any_end.register(0, selectors.EVENT_READ)
+        any_end.register(os.pidfd_open(child.pid), selectors.EVENT_READ)
+        any_end.register(os.pidfd_open(first), selectors.EVENT_READ)
+        any_end.select()
 
 
 if __name__ == "__main__":

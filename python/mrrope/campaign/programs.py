@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import pathlib
 import shlex
@@ -34,19 +35,35 @@ def program(name: str, variable: str = "") -> str:
     return found
 
 
-def run(words: list[str], log: pathlib.Path, environment: Mapping[str, str] | None = None) -> None:
-    """Until it ends. Error: another status than 0, with the end of what it said; 2 is "invalid argument", for ever."""
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """One that was started here."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: pathlib.Path
+
+
+def run(
+    words: list[str], log: pathlib.Path, environment: Mapping[str, str] | None = None, server: Server | None = None
+) -> None:
+    """Until it ends, or the server that it asks does. Error: another status than 0, with the end of what it said; 2 and 3 are
+    "invalid argument", for ever."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with _started(words, log, environment or {}) as process:
-        status = process.wait()
+        while (status := _status_of(process)) is None:
+            if server and server.process.poll() is not None:
+                break
+    if status != 0 and server and _status_of(server.process) is not None:
+        raise Error(f"the server ended: {_end_of(server.log)}", "input/output", shlex.join(words[:3]))
     if status != 0:
-        code = "invalid argument" if status == 2 else "input/output"
+        code = "invalid argument" if status in (2, 3) else "input/output"
         raise Error(f"ended with status {status}: {_end_of(log)}", code, shlex.join(words[:3]))
 
 
 @contextlib.contextmanager
-def serving(words: list[str], log: pathlib.Path, environment: Mapping[str, str], health: str) -> Iterator[str]:
-    """The URL of a server, once it answers; `{port}` in its words is filled in. It ends with the block."""
+def serving(words: list[str], log: pathlib.Path, environment: Mapping[str, str], health: str) -> Iterator[Server]:
+    """A server, once it answers; `{port}` in its words is filled in. It ends with the block."""
     port = _free_port()
     log.parent.mkdir(parents=True, exist_ok=True)
     url = f"http://127.0.0.1:{port}"
@@ -58,7 +75,7 @@ def serving(words: list[str], log: pathlib.Path, environment: Mapping[str, str],
             if time.monotonic() > last:
                 raise Error(f"did not answer within {_START_SECONDS} s: {_end_of(log)}", "input/output", shlex.join(words[:3]))
             time.sleep(0.2)
-        yield url
+        yield Server(url, process, log)
 
 
 @contextlib.contextmanager
@@ -80,6 +97,14 @@ def _started(words: list[str], log: pathlib.Path, environment: Mapping[str, str]
         process.wait()
         if process.stdin:
             process.stdin.close()
+
+
+def _status_of(process: subprocess.Popen[bytes]) -> int | None:
+    """Within a second; None: it still runs."""
+    try:
+        return process.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _answers(url: str) -> bool:

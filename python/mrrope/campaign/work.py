@@ -39,12 +39,12 @@ def perform(job: Job, path: str, mrrope: str) -> float:
             return time.monotonic() - began
         delivered = None if job.model.engine == "endpoints" else delivery.deliver(job, folder)
         missing = [step for step in job.steps if not folder.is_done(step)]
-        with engines.ready(job, delivered, folder, mrrope) as words:
+        with engines.ready(job, delivered, folder, mrrope) as running:
             for step in missing:
                 since = time.monotonic()
                 output = pathlib.Path(path) / step.folder
                 output.parent.mkdir(parents=True, exist_ok=True)
                 log = folder.path / "logs" / job.name / f"{step.measurement.name}.txt"
-                run([*words(step.measurement.kind), *step.words, "-o", str(output)], log, job.model.environment)
+                run([*running.words(step.measurement.kind), *step.words, "-o", str(output)], log, job.model.environment, running.server)
                 folder.set_done(step, time.monotonic() - since)
     return time.monotonic() - began

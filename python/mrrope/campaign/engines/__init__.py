@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """How a model is run under a plan: one file for each way, one function in it, and this table.
 
-Each is a context: inside it the model runs, and what it gives are the words that make a command measure it,
+Each is a context, inside which the model runs:
 
-    with ready(job, delivered, folder, mrrope) as words:
-        run([*words(kind), *step.words, "-o", run folder])
+    with ready(job, delivered, folder, mrrope) as model:
+        run([*model.words(kind), *step.words, "-o", run folder])
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from ..delivery import Delivered
     from ..folder import Folder
     from ..jobs import Job
+    from .running import Running
 
-    Words = Callable[[str], list[str]]  # of a kind: "ppl"
-    Ready = Callable[[Job, Delivered | None, Folder, str], contextlib.AbstractContextManager[Words]]
+    Ready = Callable[[Job, Delivered | None, Folder, str], contextlib.AbstractContextManager[Running]]
 
 _READY: dict[str, Ready] = {
     "llama.cpp": llama_cpp.ready,
@@ -34,6 +34,6 @@ _READY: dict[str, Ready] = {
 }
 
 
-def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> contextlib.AbstractContextManager[Words]:
+def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> contextlib.AbstractContextManager[Running]:
     """`delivered`: None for servers that are there already."""
     return _READY[job.model.engine](job, delivered, folder, mrrope)

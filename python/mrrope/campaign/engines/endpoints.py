@@ -11,13 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from . import Words
     from ..delivery import Delivered
     from ..folder import Folder
     from ..jobs import Job
+    from .running import Running
 
 
 @contextlib.contextmanager
-def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> Iterator[Words]:
+def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> Iterator[Running]:
     del delivered, folder
     yield asking(list(job.model.endpoints[job.plan.name]), job, mrrope)

@@ -6,23 +6,23 @@ from __future__ import annotations
 import contextlib
 
 from .options import as_words
+from .running import Running
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from . import Words
     from ..delivery import Delivered
     from ..folder import Folder
     from ..jobs import Job
 
 
 @contextlib.contextmanager
-def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> Iterator[Words]:
+def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> Iterator[Running]:
     del folder
     assert delivered is not None
     model = job.model
     words = ["-m", model.path, "--methods", str(delivered.plan.method), "--factor", repr(delivered.plan.factor)]
     words += ["--trained", str(model.trained)] if model.trained else []
     words += as_words({**model.options, **model.evaluate})
-    yield lambda kind: [mrrope, "eval", kind, *words]
+    yield Running(lambda kind: [mrrope, "eval", kind, *words])

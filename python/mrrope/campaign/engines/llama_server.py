@@ -16,14 +16,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from . import Words
     from ..delivery import Delivered
     from ..folder import Folder
     from ..jobs import Job
+    from .running import Running
 
 
 @contextlib.contextmanager
-def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> Iterator[Words]:
+def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> Iterator[Running]:
     assert delivered is not None
     model = job.model
     # A folder for each shard: they are written beside each other, and weigh nothing
@@ -36,5 +36,5 @@ def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) ->
     command = shlex.split(written.commands[-1])[1:]  # llama-server -m … -c … --override-kv …
     server = program(model.program or "llama-server")
     words = [server, *command, "--alias", model.name, "--host", "127.0.0.1", "--port", "{port}", *as_words(model.options)]
-    with started(words, job, delivered, folder, mrrope) as asking:
-        yield asking
+    with started(words, job, delivered, folder, mrrope) as running:
+        yield running

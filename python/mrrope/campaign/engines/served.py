@@ -5,49 +5,52 @@ from __future__ import annotations
 
 import contextlib
 
-from ..programs import run, serving
+from ..programs import Server, run, serving
 from .options import as_words
+from .running import Running
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from . import Words
     from ..delivery import Delivered
     from ..folder import Folder
     from ..jobs import Job
+
+_REACHED = 0.95  # of a length that is counted by estimate, as probe says itself
 
 
 @contextlib.contextmanager
 def started(
     command: list[str], job: Job, delivered: Delivered, folder: Folder, mrrope: str, health: str = "/health"
-) -> Iterator[Words]:
+) -> Iterator[Running]:
     """`command` has `{port}` where the port goes, and serves the model under its name."""
     logs = folder.path / "logs" / job.name
-    with serving(command, logs / "server.txt", job.model.environment, health) as url:
-        check(url, job, delivered, folder, mrrope)
-        yield asking([url], job, mrrope)
+    with serving(command, logs / "server.txt", job.model.environment, health) as server:
+        check(server, job, delivered, folder, mrrope)
+        yield asking([server.url], job, mrrope, server)
 
 
-def check(url: str, job: Job, delivered: Delivered, folder: Folder, mrrope: str) -> None:
+def check(server: Server, job: Job, delivered: Delivered, folder: Folder, mrrope: str) -> None:
     """That the length is read in full and, where that is wanted, that the table is the plan's (docs/probe.md)."""
     model = job.model
     if model.check == "none":
         return
     # Only what was asked for counts: a plan "none" beyond the trained length is a finding, and here it is meant
-    words = [mrrope, "probe", url, "--model", model.name, "--length", str(job.target), "--fail-on", "never"]
-    if model.check == "table":
-        words += ["-m", _gguf(job), "--expect", str(delivered.file)]
-    else:
-        words += ["--only", "length"]
-    run(words, folder.path / "logs" / job.name / "check.txt")
+    words = [mrrope, "probe", server.url, "--model", model.name, "--fail-on", "never"]
+    if _gguf(job):
+        words += ["-m", _gguf(job), "--length", str(job.target)]
+    else:  # without a vocabulary probe comes within some tokens of a length
+        words += ["--length", str(int(_REACHED * job.target))]
+    words += ["--expect", str(delivered.file)] if model.check == "table" else ["--only", "length"]
+    run(words, folder.path / "logs" / job.name / "check.txt", server=server)
 
 
-def asking(urls: list[str], job: Job, mrrope: str) -> Words:
+def asking(urls: list[str], job: Job, mrrope: str, server: Server | None = None) -> Running:
     words = ["--endpoint", ",".join(urls), "--model", job.model.name, "--label", job.plan.name]
     words += ["-m", _gguf(job)] if _gguf(job) else []
     words += as_words(job.model.evaluate)
-    return lambda kind: [mrrope, "eval", kind, *words]
+    return Running(lambda kind: [mrrope, "eval", kind, *words], server)
 
 
 def _gguf(job: Job) -> str:

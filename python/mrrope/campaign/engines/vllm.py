@@ -15,14 +15,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from . import Words
     from ..delivery import Delivered
     from ..folder import Folder
     from ..jobs import Job
+    from .running import Running
 
 
 @contextlib.contextmanager
-def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> Iterator[Words]:
+def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> Iterator[Running]:
     assert delivered is not None
     model = job.model
     overrides = _files.hf_overrides(delivered.plan, delivered.config)
@@ -30,5 +30,5 @@ def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) ->
     words += ["--hf-overrides", json.dumps(overrides), "--max-model-len", str(job.target)]
     words += ["--host", "127.0.0.1", "--port", "{port}"]
     words += ["--tensor-parallel-size", str(int(model.gpus))] if model.gpus > 1 else []
-    with started([*words, *as_words(model.options)], job, delivered, folder, mrrope) as asking:
-        yield asking
+    with started([*words, *as_words(model.options)], job, delivered, folder, mrrope) as running:
+        yield running

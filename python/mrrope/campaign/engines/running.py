@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""A model that runs under a plan, for as long as its engine's context lasts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..programs import Server
+
+
+@dataclasses.dataclass(frozen=True)
+class Running:
+    words: Callable[[str], list[str]]  # of a kind ("ppl"): the command that measures it
+    server: Server | None = None  # which that command asks, where it was started here
