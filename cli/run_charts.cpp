@@ -14,6 +14,7 @@
 #include "mrrope/units.h"
 #include "report/loss_curves.h"
 #include "report/needles.h"
+#include "report/runs.h"
 
 namespace mrrope::cli {
 
@@ -99,9 +100,11 @@ std::string needle_chart(const eval::Answers& answers, const eval::RunInfo& info
 }
 
 std::string loss_chart(std::span<const eval::Record> records, const eval::RunInfo& info) {
-  constexpr std::size_t kName = 18;
-  constexpr std::size_t kMargin = 30;  // the name, and the number at the end
-  const std::size_t width = std::min<std::size_t>(terminal().width - kMargin, 96);
+  std::size_t widest = 18;  // name: as wide as the longest needs, within reason
+  for (const eval::PlanName& plan : report::plans_of(records)) widest = std::max(widest, plan.text().size());
+  const std::size_t name_width = std::min<std::size_t>(widest, 26);
+  constexpr std::size_t kMargin = 12;  // around the name, and the number at the end
+  const std::size_t width = std::min<std::size_t>(terminal().width - name_width - kMargin, 96);
   const std::optional<LossCurves> curves = report::loss_curves(records, width);
   if (!curves) return "";
   double low = curves->nll.front().front();
@@ -116,11 +119,11 @@ std::string loss_chart(std::span<const eval::Record> records, const eval::RunInf
   const std::size_t wide = std::max<std::size_t>(1, width / curves->ends.size());  // columns of a stretch
   for (std::size_t p = 0; p < curves->plans.size(); ++p) {
     std::string name = curves->plans[p].text();
-    if (name.size() > kName) name = name.substr(0, kName - 3) + "...";
+    if (name.size() > name_width) name = name.substr(0, name_width - 3) + "...";
     std::vector<double> drawn;
     for (const double nll : curves->nll[p]) drawn.insert(drawn.end(), wide, nll);
     // A little below the lowest, which is a value and not nothing
-    out += fmt::format("  {:<{}} {} {:.3f}\n", name, kName, sparkline(drawn, low - (high - low) / 8, high, width),
+    out += fmt::format("  {:<{}} {} {:.3f}\n", name, name_width, sparkline(drawn, low - (high - low) / 8, high, width),
                        curves->nll[p].back());
   }
   // Where the trained length is, and the end
@@ -132,7 +135,7 @@ std::string loss_chart(std::span<const eval::Record> records, const eval::RunInf
   const std::string mark = "^ trained " + format_context(info.context_trained);
   const auto at = static_cast<std::size_t>(beyond - curves->ends.begin()) * wide;
   if (info.context_trained > 0 && at + mark.size() + end.size() + 1 < axis.size()) axis.replace(at, mark.size(), mark);
-  return out + fmt::format("  {:<{}} {}\n", "", kName, dim(axis));
+  return out + fmt::format("  {:<{}} {}\n", "", name_width, dim(axis));
 }
 
 }  // namespace mrrope::cli

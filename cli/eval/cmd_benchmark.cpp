@@ -48,9 +48,10 @@ constexpr Kind kKinds[] = {
 };
 
 // What a server was started with, and no request changes.
-constexpr const char* kOfTheEngine[] = {"--methods",     "--factor",       "--ladder",       "--chat-template",
-                                        "--no-sharing",  "--flash-attn",   "--cache-type-k", "--cache-type-v",
-                                        "--ubatch-size", "--n-gpu-layers", "--rpc",          "--tensor-split"};
+constexpr const char* kOfTheEngine[] = {"--methods",     "--factor",      "--ladder",       "--chat-template",
+                                        "--no-sharing",  "--flash-attn",  "--cache-type-k", "--cache-type-v",
+                                        "--cache-types", "--ubatch-size", "--n-gpu-layers", "--rpc",
+                                        "--tensor-split"};
 
 std::string first_given(const CLI::App& command, std::span<const char* const> flags) {
   for (const char* flag : flags) {
@@ -142,6 +143,7 @@ void add_benchmarks(CLI::App& program, Action& action, const std::vector<std::st
     command->add_flag("--no-sharing", b->no_sharing, "compute every prompt from its start (for comparison)");
     add_server_options(*command, *b);
     add_llama_options(*command, b->eval);
+    add_cache_option(*command, b->eval);
     command->callback([b, command, &action, words] {
       b->not_for_servers = first_given(*command, kOfTheEngine);
       action = [b, words] { return run_benchmark(*b, words); };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/eval/cache_types.h"
 #include "cli/eval/eval.h"
 #include "cli/eval/session.h"
 #include "cli/input.h"
@@ -49,19 +50,25 @@ struct Measurement {
   std::function<Result<void>(Session&, LlamaContext&, const Documents&, const Candidates&)> measure;
 };
 
-int run_task(const EvalOptions& options, const std::vector<std::string>& command, const Measurement& task) {
+int run_task(EvalOptions options, const std::vector<std::string>& command, const Measurement& task) {
+  if (const auto ok = take_cache_types(options); !ok) return fail(ok.error());
   const Result<Candidates> candidates = candidates_of(options, task.columns.back());
   if (!candidates) return fail(candidates.error());
   Result<Session> session = start_session(options, task.name, command);
   if (!session) return fail(session.error());
   const Result<Documents> documents = eval::load_documents(session->model, options.texts, task.document_tokens);
   if (!documents) return fail(documents.error());
-  ContextOptions context_options = options.context;
-  context_options.ctx_size = task.ctx_size;
-  Result<LlamaContext> context = LlamaContext::create(session->model, context_options);
-  if (!context) return fail(context.error());
-  if (const auto ok = task.measure(*session, *context, *documents, *candidates); !ok) return ended(ok.error(), options);
-  return print_results(options, session->run, *candidates, task.columns);
+  Result<std::vector<CacheGroup>> groups = by_cache(options, session->model, *candidates);
+  if (!groups) return fail(groups.error());
+  for (CacheGroup& group : *groups) {
+    group.context.ctx_size = task.ctx_size;
+    Result<LlamaContext> context = LlamaContext::create(session->model, group.context);
+    if (!context) return fail(context.error());
+    if (const auto ok = task.measure(*session, *context, *documents, group.candidates); !ok) {
+      return ended(ok.error(), options);
+    }
+  }
+  return print_results(options, session->run, candidates_of(*groups), task.columns);
 }
 
 void say_shorter(const Documents& documents, std::int64_t longest) {
@@ -155,6 +162,7 @@ void add_ppl(CLI::App& program, Action& action, const std::vector<std::string>& 
   add_eval_options(*command, ppl->eval);
   command->get_option("--factor")->required(false);  // a ladder has its own
   add_ladder_option(*command, ppl->eval);
+  add_cache_option(*command, ppl->eval);
   command->add_option("--lengths", ppl->lengths, "tokens of text: 8k,16k,32k")->required()->type_name("LIST");
   command
       ->add_option("--kl", ppl->kl, "also how far the first N tokens move from the\nunextended model (KL divergence)")
@@ -175,6 +183,7 @@ void add_gap(CLI::App& program, Action& action, const std::vector<std::string>& 
                              "\n"
                              "  mrrope eval gap -m model.gguf -f text.txt --factor 4 --gaps 0,8k,16k,32k\n");
   add_eval_options(*command, gap->eval);
+  add_cache_option(*command, gap->eval);
   command->add_option("--gaps", gap->gaps, "how much further the last segment seems: 0,8k,32k")
       ->required()
       ->type_name("LIST");

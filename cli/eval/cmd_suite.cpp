@@ -186,7 +186,7 @@ int run_suite(const SuiteCommand& suite, const std::vector<std::string>& words) 
   const Result<Prepared> prepared = prepare(command);
   if (!prepared) return fail(prepared.error());
   eval::BenchmarkOptions options = prepared->options;
-  Result<LlamaContext> context = ready_context(command, session->model, options);
+  Result<LlamaContext> context = ready_context(command, command.eval.context, session->model, options);
   if (!context) return fail(context.error());
 
   if (own_lengths) leave_out_what_does_not_fit(session->model, prepared->texts, options);

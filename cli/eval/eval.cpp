@@ -85,6 +85,15 @@ void add_ladder_option(CLI::App& command, EvalOptions& options) {
       ->type_name("FILE");
 }
 
+void add_cache_option(CLI::App& command, EvalOptions& options) {
+  command
+      .add_option("--cache-types", options.cache_types,
+                  "each plan with each of these types of cache, compared\nlike plans: f16,q8_0,q4_0")
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->group("As in llama.cpp");
+}
+
 void add_output_options(CLI::App& command, EvalOptions& options) {
   command
       .add_option("-o,--output", options.output,

@@ -29,6 +29,7 @@ struct EvalOptions {
   bool json = false;
   LlamaModelOptions load;
   ContextOptions context;
+  std::vector<std::string> cache_types;         // --cache-types: the first is the context's own
   std::map<std::string, std::string> settings;  // that change a number, besides those of the context
 };
 
@@ -37,6 +38,9 @@ void add_eval_options(CLI::App& command, EvalOptions& options);
 
 // --ladder: a file, whose rungs are one more row.
 void add_ladder_option(CLI::App& command, EvalOptions& options);
+
+// --cache-types: each plan once with each of them.
+void add_cache_option(CLI::App& command, EvalOptions& options);
 
 // Their parts, for commands that have others between them: --methods, --factor and --trained; -o and --json; the flags
 // of llama.cpp.

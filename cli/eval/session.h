@@ -26,7 +26,7 @@ Result<Session> start_session(const EvalOptions& options, const std::string& tas
                               const std::vector<std::string>& command);
 
 // The context that the prompts of a benchmark need. The chat template that was asked for goes into the options.
-Result<LlamaContext> ready_context(const BenchmarkCommand& command, const LlamaModel& model,
+Result<LlamaContext> ready_context(const BenchmarkCommand& command, ContextOptions context, const LlamaModel& model,
                                    eval::BenchmarkOptions& options);
 
 // {"schema": "mrrope.eval/1", …}, or a table by method and length.

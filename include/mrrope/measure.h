@@ -28,6 +28,8 @@ struct Candidate {
   std::string rung = {};  // its name; empty: no ladder
   std::int64_t above = 0;
   std::int64_t length = kMaxContext;
+  // Of keys and values, where it is another than the context's own: the method then ends with ":cache=q4_0".
+  std::string cache = {};
 
   [[nodiscard]] bool takes(std::int64_t tokens) const { return tokens > above && tokens <= length; }
   [[nodiscard]] bool same_row(const Candidate& other) const { return method == other.method && factor == other.factor; }

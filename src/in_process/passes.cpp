@@ -34,6 +34,7 @@ Result<void> check_finite(const Record& record, double nll) {
 
 std::string identity_of(const Candidate& candidate) {
   std::string place = candidate.rung.empty() ? "" : fmt::format("rung {} of {}\n", candidate.rung, candidate.method);
+  if (!candidate.cache.empty()) place += fmt::format("cache {}\n", candidate.cache);
   if (!candidate.plan) return place;
   Plan plan = *candidate.plan;
   plan.source.clear();

@@ -68,6 +68,17 @@ def test_sharing_prefixes_changes_no_answer_and_saves_half_of_the_tokens(tmp_pat
     assert computed <= 0.6 * asked
 
 
+def test_under_each_type_of_cache_the_same_samples_get_the_answers_of_a_run_of_its_own(tmp_path):
+    grid = ["niah", "-m", MODEL, "--methods", "mrrope-pro", "--factor", 4, "--lengths", "512,1k", "--depths", 5, "-fa", "on"]
+    run(*grid, "--cache-types", "q8_0,q4_0", "-o", tmp_path / "together")
+    together = answers(tmp_path / "together")
+    assert len(together) == 2 * 2 * 5
+    for cache, method in (("q8_0", "mrrope-pro"), ("q4_0", "mrrope-pro:cache=q4_0")):
+        run(*grid, "-ctk", cache, "-ctv", cache, "-o", tmp_path / cache)
+        for (task, _, length, index), text in answers(tmp_path / cache).items():
+            assert together[task, method, length, index] == text
+
+
 def test_plans_get_the_same_samples_and_a_second_run_repeats_nothing(tmp_path):
     command = ["ruler", "-m", MODEL, "--methods", "none,yarn", "--factor", 4, "--lengths", "1k", "--samples", 3, "--tasks",
                "niah_single_1,niah_single_2", "-o", tmp_path / "run"]

@@ -173,6 +173,39 @@ def test_a_quantised_cache_is_not_taken_for_a_plan():
     assert found["none", 512]["kl"] == pytest.approx(0, abs=1e-5)
 
 
+def test_types_of_cache_are_rows_and_each_is_what_a_run_of_its_own_measures(tmp_path):
+    def ppl(folder, *more):
+        return evaluate("--factor", 4, "--methods", "none,mrrope-pro", "--lengths", "256,1k", "-fa", "on", "-o", tmp_path / folder, *more)
+
+    types = ["f16", "q8_0", "q4_0"]
+    together = ppl("together", "--cache-types", ",".join(types))
+    for at, cache in enumerate(types):
+        for (method, length), row in ppl(cache, "-ctk", cache, "-ctv", cache).items():
+            assert together[method + (f":cache={cache}" if at else ""), length]["ppl"] == row["ppl"]
+    assert len(together) == 3 * 4 and together["mrrope-pro", 1024]["ppl"] != together["mrrope-pro:cache=q4_0", 1024]["ppl"]
+    before = (tmp_path / "together" / "records.jsonl").read_bytes()
+    assert ppl("together", "--cache-types", "f16,q4_0") == {key: row for key, row in together.items() if "q8_0" not in key[0]}
+    assert (tmp_path / "together" / "records.jsonl").read_bytes() == before
+    done = subprocess.run([MRROPE, "compare", tmp_path / "together", "--json"], capture_output=True, text=True, check=True)
+    costs = {(c["method"], c["length"]): c["ratio"] for c in json.loads(done.stdout)["caches"]}
+    for (method, length), ratio in costs.items():
+        assert ratio == pytest.approx(together[method, length]["ppl"] / together[method.split(":")[0], length]["ppl"])
+    assert len(costs) == 2 * 4
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (["--cache-types", "f16,q8_0,f16"], "--cache-types: expected each type once"),
+    (["--cache-types", "f16", "-ctv", "q8_0"], "--cache-types: expected this, or"),
+    (["--cache-types", "f16,q5_9"], "q5_9"),
+    (["--cache-types", ""], "--cache-types"),
+])
+def test_types_of_cache_that_cannot_be_are_refused_before_anything_is_measured(options, words, tmp_path):
+    done = subprocess.run([MRROPE, "eval", "ppl", "-m", MODEL, "-f", TEXT, "--factor", "4", "--lengths", "256", "-o", tmp_path / "run", *options],
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode != 0 and words in done.stderr
+    assert not (tmp_path / "run" / "records.jsonl").exists() or not (tmp_path / "run" / "records.jsonl").read_text()
+
+
 # ---- faults ------------------------------------------------------------------------------------------------------------
 
 RUN = ["--factor", "4,16", "--methods", "none,linear,ntk,yarn,mrrope-uni,mrrope-pro", "--lengths", "256,512"]

@@ -76,5 +76,39 @@ TEST(Published, StandsBesideWhatWasMeasured) {
   EXPECT_NE(report->html.find("A paper, Table 1"), std::string::npos);
 }
 
+// Three of four right in one domain, one of four in the other, and a page that tells them apart.
+TEST(Published, OfADomainStandsBesideTheAnswersOfThatDomain) {
+  const test::TemporaryFolder folder;
+  {
+    Result<eval::RunFolder> run = eval::RunFolder::open(folder.path("run"), test::run_info("longbench2", "model.gguf"));
+    ASSERT_TRUE(run);
+    for (std::int64_t i = 0; i < 8; ++i) {
+      eval::Record r = test::answer_record({.task = "longbench2",
+                                            .method = "yarn",
+                                            .factor = 4,
+                                            .length = 2048,
+                                            .index = i,
+                                            .score = i < 3 || i == 4 ? 1.0 : 0.0});
+      r.answer()->labels = {{"domain", i < 4 ? "Code" : "Law"}};
+      ASSERT_TRUE(run->append(r));
+    }
+  }
+  Json values = Json::array();
+  for (const char* domain : {"Code", "Law", "Tables"}) {
+    Json value = value_of("yarn", 2048, 75);
+    value["metric"] = "score";
+    value["task"] = "longbench2";
+    value["labels"] = Json{{"domain", domain}};
+    values.push_back(value);
+  }
+  std::ofstream(folder.path("published.json")) << file_of(values);
+  const std::vector<std::string> paths = {folder.path("run"), folder.path("published.json")};
+  const Result<Report> report = make_report(paths);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_NE(report->html.find("2 of 3 published values were measured"), std::string::npos);
+  EXPECT_NE(report->html.find("75.0 (30–95) %"), std::string::npos);  // Wilson's interval of 3 of 4
+  EXPECT_NE(report->html.find("25.0 (5–70) %"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace mrrope::report

@@ -53,6 +53,7 @@ TEST(TasksSameBytes, WordsArePlainAndDifferent) {
 const std::map<std::string_view, std::string_view> kHashes = {
     {"niah", "b2ff0d295be757d5"},
     {"niah_text", "e6a5e5f3781e8d8d"},
+    {"niah_implied", "eb8f72214211a7be"},
     {"niah_single_1", "b5cbc1aa090d5673"},
     {"niah_single_2", "8fbd09780f528ec9"},
     {"niah_single_3", "18b67232f4c986f7"},
