@@ -237,8 +237,9 @@ int run_benchmark(const BenchmarkCommand& command, const std::vector<std::string
   const Result<Prepared> prepared = prepare(command);
   if (!prepared) return fail(prepared.error());
   EvalOptions eval = command.eval;
-  if (!command.endpoints.empty()) return run_on_servers(eval, command, prepared->texts, prepared->options, words);
-  if (eval.model.empty()) eval.model = command.served_model;  // as everywhere else, --model is -m
+  if (!command.servers.endpoints.empty())
+    return run_on_servers(eval, command, prepared->texts, prepared->options, words);
+  if (eval.model.empty()) eval.model = command.servers.model;  // as everywhere else, --model is -m
   if (eval.model.empty()) return fail(usage("expected a model, or --endpoint with servers", "-m"));
   return run_in_process(eval, command, prepared->texts, prepared->options, words);
 }

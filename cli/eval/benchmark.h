@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "cli/eval/eval.h"
+#include "cli/eval/server_flags.h"
 #include "mrrope/measure.h"
 #include "mrrope/records.h"
 #include "mrrope/statistics.h"
@@ -32,14 +33,8 @@ struct BenchmarkCommand {
   bool no_sharing = false;
   bool generate = false;
 
-  std::vector<std::string> endpoints;
-  std::string served_model;
-  std::string not_for_servers;  // a flag that was given and means nothing to them
-  std::string label;            // empty: served_model
+  ServerFlags servers;
   bool chat = false;
-  int concurrency = 8;
-  double deadline = 600;
-  std::string key_variable = "MRROPE_API_KEY";  // whose value is the key; a key itself is never an argument
 };
 
 // What the flags ask for, and the texts they name.

@@ -16,18 +16,7 @@ namespace mrrope::cli {
 
 int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, const eval::TaskTexts& texts,
                    const eval::BenchmarkOptions& options, const std::vector<std::string>& words) {
-  if (command.served_model.empty())
-    return fail(usage("expected the name the servers serve the model under", "--model"));
-  if (!command.not_for_servers.empty()) {
-    return fail(usage("servers answer as they were started: leave it out; --label names their plan in the records",
-                      command.not_for_servers));
-  }
-  const Result<ServerOptions> ready = ready_servers({.urls = command.endpoints,
-                                                     .model = command.served_model,
-                                                     .chat = command.chat,
-                                                     .concurrency = command.concurrency,
-                                                     .deadline_s = command.deadline},
-                                                    command.key_variable);
+  const Result<ServerOptions> ready = servers_of(command.servers, command.chat);
   if (!ready) return fail(ready.error());
   const ServerOptions& servers = *ready;
 
@@ -48,7 +37,7 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
     counted = served->exact ? "/tokenize" : "estimated";
   }
   eval::RunInfo info{.task = command.group,
-                     .model = command.served_model,
+                     .model = command.servers.model,
                      .model_hash = eval::content_hash("served"),  // plans are served under names of their own
                      .architecture = "",
                      .engine = command.chat ? "/v1/chat/completions" : "/v1/completions",
@@ -58,8 +47,7 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
   Result<OpenRun> run = open_run(eval, std::move(info));
   if (!run) return fail(run.error());
   const Result<eval::ServedCost> cost =
-      measure_served(servers, command.label.empty() ? command.served_model : command.label, texts, count, options,
-                     run->folder, make_control(run->folder));
+      measure_served(servers, command.servers.method(), texts, count, options, run->folder, make_control(run->folder));
   if (!cost) return ended(cost.error(), eval);
   if (cost->too_long > 0) say_too_long(cost->too_long);
   if (cost->over_budget > 0) {
@@ -69,7 +57,7 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
     return fail(*cost->first_failure);
   }
   eval::RunInfo shown = run->folder.info();
-  shown.model = command.served_model;
+  shown.model = command.servers.model;
   const std::vector<eval::Record> records = records_of(run->folder, cost->asked);
   // Where every request failed there is nothing to show, and the reason is not the lengths
   const bool scores = !records.empty() || cost->failed == 0;

@@ -2,7 +2,6 @@
 //
 // mrrope eval niah, ruler, infinitebench, longbench2: can the model still find things?
 #include <memory>
-#include <span>
 #include <string>
 
 #include "cli/commands.h"
@@ -53,13 +52,6 @@ constexpr const char* kOfTheEngine[] = {"--methods",     "--factor",      "--lad
                                         "--cache-types", "--ubatch-size", "--n-gpu-layers", "--rpc",
                                         "--tensor-split"};
 
-std::string first_given(const CLI::App& command, std::span<const char* const> flags) {
-  for (const char* flag : flags) {
-    if (command.get_option(flag)->count() > 0) return flag;
-  }
-  return "";
-}
-
 void add_sample_options(CLI::App& command, const Kind& kind, BenchmarkCommand& b) {
   const std::string_view group = kind.group;
   command.add_option("--lengths", b.lengths, "tokens of prompt and answer together: 8k,16k,32k")
@@ -103,24 +95,6 @@ void add_sample_options(CLI::App& command, const Kind& kind, BenchmarkCommand& b
   command.add_option("--shard", b.shard, "i/n: every n-th sample from the i-th on, i from 0")->type_name("I/N");
 }
 
-void add_server_options(CLI::App& command, BenchmarkCommand& b) {
-  const auto group = [](CLI::Option* option) { option->group("On servers"); };
-  group(command.add_option("--endpoint", b.endpoints, "OpenAI-compatible servers: http://host:8000,…")
-            ->delimiter(',')
-            ->type_name("LIST"));
-  group(command.add_option("--model", b.served_model, "the name they serve it under")->type_name("NAME"));
-  group(command.add_option("--label", b.label, "stands as the method in records (that name)")->type_name("NAME"));
-  group(command.add_flag("--chat", b.chat, "/v1/chat/completions, not /v1/completions"));
-  group(command.add_option("--concurrency", b.concurrency, "requests at once per server (8)")
-            ->check(CLI::Range(1, 4096))
-            ->type_name("N"));
-  group(command.add_option("--deadline", b.deadline, "seconds for one request (600)")->type_name("S"));
-  group(command
-            .add_option("--api-key-env", b.key_variable,
-                        "the environment variable that holds their API key\n(MRROPE_API_KEY)")
-            ->type_name("NAME"));
-}
-
 }  // namespace
 
 void add_benchmarks(CLI::App& program, Action& action, const std::vector<std::string>& words) {
@@ -141,11 +115,12 @@ void add_benchmarks(CLI::App& program, Action& action, const std::vector<std::st
                      "auto (the file's, if it has one), none, or a name that\nllama.cpp knows")
         ->type_name("NAME");
     command->add_flag("--no-sharing", b->no_sharing, "compute every prompt from its start (for comparison)");
-    add_server_options(*command, *b);
+    add_server_flags(*command, b->servers);
+    command->add_flag("--chat", b->chat, "/v1/chat/completions, not /v1/completions")->group("On servers");
     add_llama_options(*command, b->eval);
     add_cache_option(*command, b->eval);
     command->callback([b, command, &action, words] {
-      b->not_for_servers = first_given(*command, kOfTheEngine);
+      b->servers.not_for_servers = first_given(*command, kOfTheEngine);
       action = [b, words] { return run_benchmark(*b, words); };
     });
   }

@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/eval/cache_types.h"
 #include "cli/eval/eval.h"
+#include "cli/eval/ppl.h"
 #include "cli/eval/session.h"
 #include "cli/input.h"
 #include "cli/terminal.h"
@@ -22,13 +24,6 @@
 namespace mrrope::cli {
 
 namespace {
-
-struct PplCommand {
-  EvalOptions eval;
-  std::string lengths;
-  std::string kl;
-  std::string protocol = "prefix";
-};
 
 struct GapCommand {
   EvalOptions eval;
@@ -68,52 +63,7 @@ int run_task(EvalOptions options, const std::vector<std::string>& command, const
       return ended(ok.error(), options);
     }
   }
-  return print_results(options, session->run, candidates_of(*groups), task.columns);
-}
-
-void say_shorter(const Documents& documents, std::int64_t longest) {
-  std::vector<const eval::Document*> shorter;
-  for (const eval::Document& document : documents) {
-    if (std::ssize(document.tokens) < longest) shorter.push_back(&document);
-  }
-  if (shorter.size() == 1) {
-    note("{} has {} tokens: it counts at the lengths it reaches\n", shorter[0]->name, shorter[0]->tokens.size());
-  } else if (!shorter.empty()) {
-    note("{} of {} documents are shorter than {}: each counts at the lengths it reaches\n", shorter.size(),
-         documents.size(), format_context(longest));
-  }
-}
-
-int run_ppl(const PplCommand& options, const std::vector<std::string>& command) {
-  eval::PplOptions ppl;
-  const Result<std::vector<std::int64_t>> lengths = parse_lengths(options.lengths, "--lengths");
-  if (!lengths) return fail(lengths.error());
-  ppl.lengths = *lengths;
-  ppl.chunks = options.protocol == "llama-perplexity";
-  if (ppl.lengths.front() < 2 || (ppl.chunks && ppl.lengths.size() != 1)) {
-    return fail({ErrorCode::invalid_argument,
-                 ppl.chunks ? "llama-perplexity knows one length at a time" : "expected lengths of at least 2 tokens",
-                 "--lengths"});
-  }
-  const std::int64_t longest = ppl.lengths.back();
-  if (!options.kl.empty()) {
-    const Result<std::int64_t> kl = parse_context(options.kl);
-    if (!kl) return fail({kl.error().code, to_string(kl.error()), "--kl"});
-    ppl.kl_tokens = std::min(*kl, longest);
-  }
-  EvalOptions eval = options.eval;
-  eval.settings["protocol"] = options.protocol;
-  return run_task(eval, command,
-                  {.name = "ppl",
-                   .document_tokens = ppl.chunks ? std::int64_t{1} << 24 : longest,
-                   .ctx_size = longest,
-                   .columns = ppl.lengths,
-                   .measure = [&](Session& session, LlamaContext& context, const Documents& documents,
-                                  const Candidates& candidates) {
-                     say_shorter(documents, longest);
-                     return measure_ppl(session.model, context, documents, candidates, ppl, session.run,
-                                        make_control(session.run));
-                   }});
+  return print_results(options, session->run.info(), session->run.records(), candidates_of(*groups), task.columns);
 }
 
 // One tensor of positions serves all layers: the probe would move those that never reach far, too, also without a plan.
@@ -152,27 +102,36 @@ int run_gap(const GapCommand& options, const std::vector<std::string>& command) 
 
 }  // namespace
 
-void add_ppl(CLI::App& program, Action& action, const std::vector<std::string>& words) {
-  auto ppl = std::make_shared<PplCommand>();
-  CLI::App* command = program.add_subcommand("ppl",
-                                             "perplexity at every length, one pass per method\n"
-                                             "\n"
-                                             "  mrrope eval ppl -m model.gguf -f 'texts/*' --factor 4 \\\n"
-                                             "      --lengths 8k,16k,32k -o run\n");
-  add_eval_options(*command, ppl->eval);
-  command->get_option("--factor")->required(false);  // a ladder has its own
-  add_ladder_option(*command, ppl->eval);
-  add_cache_option(*command, ppl->eval);
-  command->add_option("--lengths", ppl->lengths, "tokens of text: 8k,16k,32k")->required()->type_name("LIST");
-  command
-      ->add_option("--kl", ppl->kl, "also how far the first N tokens move from the\nunextended model (KL divergence)")
-      ->type_name("N");
-  command
-      ->add_option("--protocol", ppl->protocol,
-                   "prefix (docs/evaluation.md), or llama-perplexity for\nits way of counting")
-      ->check(CLI::IsMember({"prefix", "llama-perplexity"}))
-      ->type_name("NAME");
-  command->callback([ppl, &action, words] { action = [ppl, words] { return run_ppl(*ppl, words); }; });
+int run_ppl_in_process(const PplCommand& options, const std::vector<std::int64_t>& lengths,
+                       const std::vector<std::string>& command) {
+  eval::PplOptions ppl{.lengths = lengths, .chunks = options.protocol == "llama-perplexity"};
+  if (ppl.chunks && lengths.size() != 1) {
+    return fail({ErrorCode::invalid_argument, "llama-perplexity knows one length at a time", "--lengths"});
+  }
+  const std::int64_t longest = lengths.back();
+  if (!options.kl.empty()) {
+    const Result<std::int64_t> kl = parse_context(options.kl);
+    if (!kl) return fail({kl.error().code, to_string(kl.error()), "--kl"});
+    ppl.kl_tokens = std::min(*kl, longest);
+  }
+  EvalOptions eval = options.eval;
+  eval.settings["protocol"] = options.protocol;
+  bool said = false;
+  return run_task(eval, command,
+                  {.name = "ppl",
+                   .document_tokens = ppl.chunks ? std::int64_t{1} << 24 : longest,
+                   .ctx_size = longest,
+                   .columns = lengths,
+                   .measure = [&](Session& session, LlamaContext& context, const Documents& documents,
+                                  const Candidates& candidates) {
+                     if (!std::exchange(said, true)) {  // not again for each type of cache
+                       std::vector<TextLength> read;
+                       for (const eval::Document& d : documents) read.push_back({d.name, std::ssize(d.tokens)});
+                       say_shorter(read, longest);
+                     }
+                     return measure_ppl(session.model, context, documents, candidates, ppl, session.run,
+                                        make_control(session.run));
+                   }});
 }
 
 void add_gap(CLI::App& program, Action& action, const std::vector<std::string>& words) {

@@ -39,4 +39,18 @@ Result<ServerOptions> ready_servers(ServerOptions options, const std::string& ke
   return options;
 }
 
+Result<ServerOptions> servers_of(const ServerFlags& flags, bool chat) {
+  if (flags.model.empty()) return usage("expected the name the servers serve the model under", "--model");
+  if (!flags.not_for_servers.empty()) {
+    return usage("servers answer as they were started: leave it out; --label names their plan in the records",
+                 flags.not_for_servers);
+  }
+  return ready_servers({.urls = flags.endpoints,
+                        .model = flags.model,
+                        .chat = chat,
+                        .concurrency = flags.concurrency,
+                        .deadline_s = flags.deadline},
+                       flags.key_variable);
+}
+
 }  // namespace mrrope::cli

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "cli/eval/server_flags.h"
 #include "mrrope/result.h"
 #include "mrrope/servers.h"
 
@@ -16,5 +17,8 @@ inline constexpr const char* kKeyVariable = "MRROPE_API_KEY";
 // The options with the key that the variable holds. Says a word if it goes over a network unencrypted. Asks nothing:
 // a password in a URL is refused before anything is recorded or printed. Errors: invalid_argument.
 Result<ServerOptions> ready_servers(ServerOptions options, const std::string& key_variable);
+
+// The same from flags. Errors: no name of a model; a flag that means nothing to servers.
+Result<ServerOptions> servers_of(const ServerFlags& flags, bool chat = false);
 
 }  // namespace mrrope::cli

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,9 @@ int ended(const Error& error, const EvalOptions& options);
 
 // {"schema": "mrrope.eval/1", …, "results": []}
 base::Json report_head(const eval::RunInfo& info);
+// The perplexities of what was asked for now, as JSON or as a table by method and length; a folder may hold more.
+int print_results(const EvalOptions& options, const eval::RunInfo& info, std::span<const eval::Record> records,
+                  std::span<const eval::Candidate> candidates, std::span<const std::int64_t> lengths);
 // What to do with a folder that was kept, if one was.
 void print_next(const EvalOptions& options);
 }  // namespace mrrope::cli

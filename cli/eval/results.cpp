@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/eval/eval.h"
-#include "cli/eval/session.h"
 #include "cli/run_charts.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -21,11 +20,10 @@ namespace {
 
 using base::Json;
 
-// The records of what was asked for now; a folder may hold more.
-std::vector<eval::Record> asked(const eval::RunFolder& run, std::span<const eval::Candidate> candidates) {
+std::vector<eval::Record> asked(std::span<const eval::Record> all, std::span<const eval::Candidate> candidates) {
   std::vector<eval::Record> records;
   for (const eval::Candidate& c : candidates) {
-    for (const eval::Record& r : run.records()) {
+    for (const eval::Record& r : all) {
       if (r.method == c.method && r.factor == c.factor && r.rung == c.rung) records.push_back(r);
     }
   }
@@ -48,25 +46,25 @@ std::string short_ppl(double ppl) { return ppl < 1000 ? fmt::format("{:.3f}", pp
 
 }  // namespace
 
-int print_results(const EvalOptions& options, const eval::RunFolder& run, std::span<const eval::Candidate> candidates,
-                  std::span<const std::int64_t> lengths) {
-  const std::vector<eval::Record> records = asked(run, candidates);
+int print_results(const EvalOptions& options, const eval::RunInfo& info, std::span<const eval::Record> all,
+                  std::span<const eval::Candidate> candidates, std::span<const std::int64_t> lengths) {
+  const std::vector<eval::Record> records = asked(all, candidates);
   std::vector<eval::PplRow> rows = ppl_table(records);
   std::erase_if(rows, [&](const eval::PplRow& r) {
     return std::find(lengths.begin(), lengths.end(), r.length) == lengths.end();
   });
   if (rows.empty()) {
     return fail({ErrorCode::invalid_argument, "no text is as long as the shortest; nothing was measured",
-                 run.info().task == "gap" ? "--tokens" : "--lengths"});
+                 info.task == "gap" ? "--tokens" : "--lengths"});
   }
   if (options.json) {
-    Json json = report_head(run.info());
+    Json json = report_head(info);
     for (const eval::PplRow& row : rows) json["results"].push_back(to_json(row));
     print("{}", base::write_json(json));
     return 0;
   }
 
-  const bool gap = run.info().task == "gap";
+  const bool gap = info.task == "gap";
   const bool kl = std::any_of(rows.begin(), rows.end(), [](const eval::PplRow& r) { return r.kl >= 0; });
   std::vector<std::string> header = {"method", "S"};
   for (const std::int64_t length : lengths) header.push_back((gap ? "+" : "") + format_context(length));
@@ -96,9 +94,9 @@ int print_results(const EvalOptions& options, const eval::RunFolder& run, std::s
     table.add(cells);
   }
   print("{}", table.text());
-  print("Perplexity of {} over {} of {} document{}\n", run.info().model,
+  print("Perplexity of {} over {} of {} document{}\n", info.model,
         gap ? "the last segment, by its distance," : "the first N tokens", documents, documents == 1 ? "" : "s");
-  if (!gap) print("{}", loss_chart(records, run.info()));
+  if (!gap) print("{}", loss_chart(records, info));
   print_next(options);
   return 0;
 }

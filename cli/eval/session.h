@@ -29,8 +29,4 @@ Result<Session> start_session(const EvalOptions& options, const std::string& tas
 Result<LlamaContext> ready_context(const BenchmarkCommand& command, ContextOptions context, const LlamaModel& model,
                                    eval::BenchmarkOptions& options);
 
-// {"schema": "mrrope.eval/1", …}, or a table by method and length.
-int print_results(const EvalOptions& options, const eval::RunFolder& run, std::span<const eval::Candidate> candidates,
-                  std::span<const std::int64_t> lengths);
-
 }  // namespace mrrope::cli

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/eval/benchmark.h"
+#include "cli/eval/ppl.h"
 #include "cli/eval/probe.h"
 
 namespace mrrope::cli {
@@ -28,10 +29,6 @@ void add_missing(CLI::App& program, Action& action, const char* name, const char
 
 }  // namespace
 
-void add_ppl(CLI::App& program, Action& action, const std::vector<std::string>& /*words*/) {
-  add_missing(program, action, "ppl", "perplexity at every length, one pass per method");
-}
-
 void add_gap(CLI::App& program, Action& action, const std::vector<std::string>& /*words*/) {
   add_missing(program, action, "gap", "long distances without long texts");
 }
@@ -53,9 +50,21 @@ int run_in_process(EvalOptions /*eval*/, const BenchmarkCommand& /*command*/, co
   return fail(no_llama("-m"), "--endpoint asks servers; or: " + std::string(kHint));
 }
 
+int run_ppl_in_process(const PplCommand& /*command*/, const std::vector<std::int64_t>& /*lengths*/,
+                       const std::vector<std::string>& /*words*/) {
+  return fail(no_llama("-m"), "--endpoint asks servers; or: " + std::string(kHint));
+}
+
 Result<eval::TokenCount> vocabulary_count(const EvalOptions& /*eval*/) {
   return Error{ErrorCode::unsupported,
                "this mrrope was built without llama.cpp and reads no vocabularies; leave it out, the servers count",
+               "-m"};
+}
+
+Result<VocabularyTexts> vocabulary_texts(const EvalOptions& /*eval*/, std::int64_t /*tokens*/,
+                                         const std::string& /*sample*/) {
+  return Error{ErrorCode::unsupported,
+               "this mrrope was built without llama.cpp and reads no vocabularies; leave it out, the servers tokenise",
                "-m"};
 }
 

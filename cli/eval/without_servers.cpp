@@ -3,11 +3,17 @@
 // In the place of everything that asks servers, where libcurl was not found (cmake/servers.cmake).
 #include "cli/commands.h"
 #include "cli/eval/benchmark.h"
+#include "cli/eval/ppl.h"
 
 namespace mrrope::cli {
 
 int run_on_servers(const EvalOptions& /*eval*/, const BenchmarkCommand& /*command*/, const eval::TaskTexts& /*texts*/,
                    const eval::BenchmarkOptions& /*options*/, const std::vector<std::string>& /*words*/) {
+  return fail({ErrorCode::unsupported, "this program was built without libcurl", "--endpoint"});
+}
+
+int run_ppl_on_servers(const PplCommand& /*command*/, const std::vector<std::int64_t>& /*lengths*/,
+                       const std::vector<std::string>& /*words*/) {
   return fail({ErrorCode::unsupported, "this program was built without libcurl", "--endpoint"});
 }
 

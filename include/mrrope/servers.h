@@ -29,6 +29,13 @@
 
 namespace mrrope {
 
+// How a server is asked how likely each token of a prompt is.
+enum class PromptScores {
+  none,    // not at all: it answers
+  vllm,    // /v1/completions with "prompt_logprobs"
+  sglang,  // /generate with "return_logprob"
+};
+
 struct ServerOptions {
   std::vector<std::string> urls = {};  // "http://host:8000", "https://host/path/v1"; with or without the /v1
   std::string model = {};              // as the servers call it; empty: not said, which llama-server accepts
@@ -36,7 +43,8 @@ struct ServerOptions {
   // in a row, in upper or lower case (of a shorter key: all of it, as it is), "[key]" stands instead; an answer with
   // all of it is refused. Visible ASCII.
   std::string api_key = {};
-  bool chat = false;        // /v1/chat/completions, else /v1/completions
+  bool chat = false;                         // /v1/chat/completions, else /v1/completions
+  PromptScores scores = PromptScores::none;  // else requests are tokens, and answers what they score
   int concurrency = 8;      // requests in flight per server, 1 … 4096; more make the server queue or batch
   double deadline_s = 600;  // of one attempt, from the name of the host to the last byte of the answer
   int attempts = 5;         // of one request, over all servers, 1 … 100
@@ -54,15 +62,21 @@ struct ServerRequest {
   std::string answer_prefix = {};
   int max_tokens = 128;
   std::vector<std::string> stop = {};
+  // With ServerOptions::scores, in the place of all of the above: two or more.
+  std::vector<std::int32_t> tokens = {};
+  // They are as many as the server takes. Engines want room for a token behind a prompt: the last of these is asked for
+  // as an answer, then, which takes a newer vLLM (0.32 has it).
+  bool fills_context = false;
 };
 
 struct ServerAnswer {
-  std::string text;                // what came after prompt and answer_prefix
-  std::string finish;              // "stop", "length", …; empty if the server does not say
-  std::int64_t prompt_tokens = 0;  // as the server counts; 0 if it does not
-  std::int64_t new_tokens = 0;     // likewise
-  std::string server;              // that answered: one of ServerOptions::urls
-  double seconds = 0;              // of the attempt that succeeded
+  std::string text;                 // what came after prompt and answer_prefix
+  std::string finish;               // "stop", "length", …; empty if the server does not say
+  std::int64_t prompt_tokens = 0;   // as the server counts; 0 if it does not
+  std::int64_t new_tokens = 0;      // likewise
+  std::vector<double> scores = {};  // ln p of each of ServerRequest::tokens but the first, given those before; <= 0
+  std::string server;               // that answered: one of ServerOptions::urls
+  double seconds = 0;               // of the attempt that succeeded
   int attempts = 1;
 };
 
@@ -79,6 +93,7 @@ struct ServerAnswer {
 //
 // Returns an Error, with requests unanswered, if
 //   - a server answers 401, 403 or 404: key, URL or model are wrong, and stay so (invalid_argument);
+//   - a server answers and scores no prompt (unsupported);
 //   - no server has been reached at all, or none has answered for patience_s, or make has failed for as long (io);
 //   - done returns one: that one;
 //   - *cancel becomes true (cancelled): within a fraction of a second, connections are closed;
@@ -97,5 +112,10 @@ std::vector<std::string> servers_without_encryption(const ServerOptions& options
 // thing, or one that finds no token in a text with words.
 Result<std::int64_t> server_token_count(const ServerOptions& options, std::string_view text,
                                         const std::atomic<bool>* cancel = nullptr);
+
+// The tokens that the servers' model makes of the text: POST /tokenize of vLLM and SGLang. `special`: with what its
+// tokenizer puts around every text. ErrorCode::unsupported where there is no such thing.
+Result<std::vector<std::int32_t>> server_tokens(const ServerOptions& options, std::string_view text, bool special,
+                                                const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace mrrope

@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "servers/key.h"
+#include "servers/prompt_scores.h"
 
 namespace mrrope::servers {
 
@@ -91,7 +92,7 @@ ServerAnswer answer_in(const Json& json, bool chat, std::string_view answer_pref
 }
 
 Reading read_success(const ServerOptions& options, const ServerUrl& server, const HttpResponse& response,
-                     std::string_view answer_prefix) {
+                     const Asked& asked) {
   const auto again = [&](const std::string& problem) {
     std::string message = problem;
     if (const std::string said = excerpt(response.body, options.api_key); !said.empty()) message += ": " + said;
@@ -103,7 +104,12 @@ Reading read_success(const ServerOptions& options, const ServerUrl& server, cons
   const Result<Json> json = base::parse_json(response.body);
   if (!json) return again(excerpt("the answer is no JSON to rely on: " + to_string(json.error()), options.api_key));
   try {
-    ServerAnswer answer = answer_in(*json, options.chat, answer_prefix);
+    if (options.scores != PromptScores::none) {
+      std::optional<ServerAnswer> scored = scores_in(options.scores, *json, asked);
+      if (!scored) return {Verdict::stop, {}, no_scores(server)};
+      return {Verdict::answer, *std::move(scored), {}};
+    }
+    ServerAnswer answer = answer_in(*json, options.chat, asked.answer_prefix);
     if (answer.text.size() > kMaxText) {
       return again(fmt::format("the answer's text has {} bytes, more than {}", answer.text.size(), kMaxText));
     }
@@ -121,10 +127,12 @@ Reading read_success(const ServerOptions& options, const ServerUrl& server, cons
 }  // namespace
 
 std::string_view completions_path(const ServerOptions& options) {
+  if (options.scores == PromptScores::sglang) return "/generate";
   return options.chat ? "/v1/chat/completions" : "/v1/completions";
 }
 
 Result<std::string> request_body(const ServerOptions& options, const ServerRequest& request) {
+  if (options.scores != PromptScores::none) return scores_body(options, request);
   if (request.max_tokens < 1) {
     return Error{ErrorCode::invalid_argument, fmt::format("expected 1 or more, found {}", request.max_tokens),
                  "max_tokens"};
@@ -180,9 +188,9 @@ Reading read_probe(const ServerOptions& options, const ServerUrl& server, const 
 }
 
 Reading read_answer(const ServerOptions& options, const ServerUrl& server, const HttpResponse& response,
-                    std::string_view answer_prefix) {
+                    const Asked& asked) {
   const int status = response.status;
-  if (status >= 200 && status < 300) return read_success(options, server, response, answer_prefix);
+  if (status >= 200 && status < 300) return read_success(options, server, response, asked);
   if (Reading dead = read_probe(options, server, response); dead.verdict != Verdict::answer) return dead;
   std::string said = status_text(response, options.api_key);
   if (status == 408 || status >= 500) return {Verdict::again, {}, about(server, ErrorCode::io, std::move(said))};

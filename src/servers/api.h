@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mrrope/servers.h"
 #include "servers/transfer.h"
@@ -14,7 +15,7 @@ namespace mrrope::servers {
 
 std::string_view completions_path(const ServerOptions& options);
 
-// The JSON to post. Errors: text that is not UTF-8, max_tokens below 1.
+// The JSON to post. Errors: text that is not UTF-8, max_tokens below 1, fewer than two tokens to score.
 Result<std::string> request_body(const ServerOptions& options, const ServerRequest& request);
 
 enum class Verdict {
@@ -31,9 +32,14 @@ struct Reading {
   Error error = {};          // with the others; `where` is the server's URL
 };
 
-// `answer_prefix`: of the request.
+// What an answer is held against: the request, without what only its body needs.
+struct Asked {
+  std::string answer_prefix = {};
+  std::vector<std::int32_t> tokens = {};
+  bool fills_context = false;
+};
 Reading read_answer(const ServerOptions& options, const ServerUrl& server, const HttpResponse& response,
-                    std::string_view answer_prefix);
+                    const Asked& asked);
 
 // Is a probe (GET /v1/models) answered by something that may take requests? Redirects and 502 … 504, "not now", say no.
 // Anything else will do: gateways do not know the path or want another key for it, and transformers serve answers 500

@@ -17,6 +17,7 @@
 #include "servers/api.h"
 #include "servers/check.h"
 #include "servers/health.h"
+#include "servers/prompt_scores.h"
 #include "servers/transfer.h"
 
 namespace mrrope {
@@ -43,7 +44,7 @@ constexpr std::chrono::milliseconds kLook{100}, kLookOften{20}, kAtOnce{0};
 struct Job {
   std::size_t index = 0;
   std::shared_ptr<const std::string> body;
-  std::string answer_prefix;
+  servers::Asked asked;
   int attempts = 0;
   std::size_t last_server = kNone;
   Clock::time_point not_before = {};
@@ -184,7 +185,7 @@ class Run {
       if (body) {
         return Job{.index = index,
                    .body = std::make_shared<const std::string>(*std::move(body)),
-                   .answer_prefix = request->answer_prefix};
+                   .asked = {request->answer_prefix, request->tokens, request->fills_context}};
       }
       finish(index, std::move(body).error());
     }
@@ -210,7 +211,8 @@ class Run {
     const Transfers::Id id = transfers_.start({.url = server.url.at(servers::completions_path(options_)),
                                                .body = job.body,
                                                .api_key = options_.api_key,
-                                               .deadline_s = options_.deadline_s});
+                                               .deadline_s = options_.deadline_s,
+                                               .most = servers::most_bytes(job.asked)});
     flights_.emplace(id, Flight{std::move(job), s});
   }
 
@@ -226,7 +228,7 @@ class Run {
     Server& server = servers_[flight.server];
     --server.in_flight;
     Reading reading = finished.response
-                          ? servers::read_answer(options_, server.url, *finished.response, flight.job.answer_prefix)
+                          ? servers::read_answer(options_, server.url, *finished.response, flight.job.asked)
                           : servers::no_answer(options_, server.url, finished.response.error());
     switch (reading.verdict) {
       case Verdict::answer:

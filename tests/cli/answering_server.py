@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A server of OpenAI's protocol for tests of the program: counts a token per character and always answers 7."""
+"""A server of OpenAI's protocol for tests of the program: counts a token per character and always answers 7. Of a prompt's tokens it
+says, as vLLM does, that each has a probability of 1/e; or nothing, as most do."""
 import contextlib
 import http.server
 import json
@@ -24,7 +25,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path == "/tokenize":
             self.answer({"tokens": [0] * len(asked.get("content", asked.get("prompt", "")))})
         else:
-            self.answer({"choices": [{"text": " 7", "finish_reason": "stop"}],
+            scores = [None] + [{str(token): {"logprob": -1.0}} for token in asked["prompt"][1:]] if "prompt_logprobs" in asked else None
+            choice = {"text": " 7", "finish_reason": "stop"} | ({"prompt_logprobs": scores} if self.server.scores else {})
+            self.answer({"choices": [choice],
                          "usage": {"prompt_tokens": len(asked["prompt"]), "completion_tokens": 1}})
 
     def log_message(self, *_):  # pylint: disable=arguments-differ
@@ -32,14 +35,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
+    scores = True
+
     def handle_error(self, *_):
         """A program that was killed hangs up."""
 
 
 @contextlib.contextmanager
-def running():
+def running(scores=True):
     """Its URL."""
     with Server(("127.0.0.1", 0), Handler) as server:
+        server.scores = scores
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()

@@ -5,6 +5,7 @@ what is missing is said.
     eval_test.py MRROPE [llama] [servers]       what it was built with
 """
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -40,7 +41,9 @@ class Configuration(unittest.TestCase):
             self.assertEqual(len(json.loads(run(*niah))["results"]), 1)
             return
         self.assertIn("-m: this mrrope was built without llama.cpp and runs no models", run(*niah, status=2))
-        for command in ("ppl", "gap", "suite"):
+        ppl = ["ppl", "-m", MODEL, "-f", __file__, "--methods", "none", "--lengths", "512"]
+        self.assertIn("-m: this mrrope was built without llama.cpp and runs no models", run(*ppl, status=2))
+        for command in ("gap", "suite"):
             said = run(command, "-m", MODEL, "--factor", 4, status=1)
             self.assertIn("error: this mrrope was built without llama.cpp and runs no models", said)
             self.assertIn("tools/llama_cpp", said)
@@ -48,6 +51,38 @@ class Configuration(unittest.TestCase):
         attention = subprocess.run([PROGRAM, "analyze", MODEL, "--attention"], capture_output=True, encoding="utf-8", check=False)
         self.assertEqual(attention.returncode, 1)
         self.assertIn("built without llama.cpp", attention.stderr)
+
+    def test_perplexity_is_asked_of_servers_or_libcurl_is_named(self):
+        with answering_server.running() as url, tempfile.TemporaryDirectory() as folder:
+            asked = ["ppl", "--endpoint", url, "--model", "m", "-f", __file__, "--lengths", "100,1k", "-o", f"{folder}/run", "--json"]
+            if "servers" not in PARTS:
+                self.assertIn("--endpoint: this program was built without libcurl", run(*asked, status=2))
+                return
+            for _ in range(2):  # the second time from the records
+                rows = json.loads(run(*asked))["results"]
+                self.assertEqual([(row["method"], row["length"], row["predicted"]) for row in rows], [("m", 100, 99), ("m", 1024, 1023)])
+                for row in rows:
+                    self.assertAlmostEqual(row["ppl"], math.e)
+            self.assertEqual(len(pathlib.Path(f"{folder}/run/records.jsonl").read_text(encoding="utf-8").splitlines()), 1)
+            info = json.loads(pathlib.Path(f"{folder}/run/run.json").read_text(encoding="utf-8"))
+            self.assertEqual((info["task"], info["served"], info["settings"]["tokens"]), ("ppl", True, "/tokenize"))
+            for flag, value in (("--factor", 4), ("--kl", 64), ("--cache-type-k", "f16"), ("--protocol", "llama-perplexity")):
+                said = " ".join(run(*asked, flag, value, status=2).split())
+                self.assertIn(f"{flag}: servers answer as they were started: leave it out", said)
+            self.assertIn("--model: expected the name", run("ppl", "--endpoint", url, "-f", __file__, "--lengths", "100", status=2))
+
+    @unittest.skipUnless("servers" in PARTS, "built without libcurl")
+    def test_a_server_that_scores_no_prompts_ends_the_run_with_the_names_of_those_that_do(self):
+        with answering_server.running(scores=False) as url, tempfile.TemporaryDirectory() as folder:
+            said = run("ppl", "--endpoint", url, "--model", "m", "-f", __file__, "--lengths", "100", "-o", f"{folder}/run", status=1)
+            self.assertIn("does not say how likely the tokens of a prompt are, which vLLM and SGLang do", " ".join(said.split()))
+            self.assertEqual(pathlib.Path(f"{folder}/run/records.jsonl").read_text(encoding="utf-8"), "")
+
+    @unittest.skipUnless("servers" in PARTS and "llama" in PARTS, "built without llama.cpp or without libcurl")
+    def test_the_vocabulary_of_another_model_is_refused_before_anything_is_measured(self):
+        with answering_server.running() as url:  # every character is token 0 there
+            said = run("ppl", "--endpoint", url, "--model", "m", "-m", MODEL, "-f", __file__, "--lengths", "100", status=1)
+            self.assertIn("its vocabulary is not that of the servers", " ".join(said.split()))
 
     def test_a_file_of_items_says_what_it_is_or_is_refused(self):
         """longbook_choice_eng.jsonl was scored as code_debug, longbook_qa_eng.jsonl as longdialogue_qa_eng."""

@@ -158,6 +158,7 @@ class Documents(unittest.TestCase):
             for command, more in (("niah", ["--depths", 2]), ("ruler", ["--samples", 1, "--tasks", "vt,cwe"]),
                                   ("infinitebench", ["--samples", 1, "--tasks", "passkey"])):
                 self.valid("eval", "eval", command, "--endpoint", url, "--model", "m", "--lengths", "2k", *more)
+            self.valid("eval", "eval", "ppl", "--endpoint", url, "--model", "m", "-f", ROOT / "docs" / "theory.md", "--lengths", "256,1k")
             self.valid("probe", "probe", url, "--max-tokens", "2k")
             self.valid("probe", "probe", url, "--length", "8k", "--max-tokens", "8k", status=3)
 

@@ -21,7 +21,7 @@ import tiny_gguf  # noqa: E402  pylint: disable=wrong-import-position
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 CONFIG = HERE.parent / "formats" / "configs" / "llama-2-7b.json"
 SECONDS = 60  # far more than any of these takes; only a hang reaches it
-RUNS_MODELS = "trained length" in subprocess.run([PROGRAM, "eval", "ppl", "--help"], capture_output=True, text=True, check=False).stdout
+RUNS_MODELS = "trained length" in subprocess.run([PROGRAM, "eval", "gap", "--help"], capture_output=True, text=True, check=False).stdout
 
 
 class Pipes(unittest.TestCase):

@@ -49,13 +49,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.api_key = kKey;
   options.chat = (data[0] & 128U) != 0;
   const Result<servers::ServerUrl> url = servers::parse_server_url(options.urls[0]);
-  for (const std::string_view prefix : {"", "The answer is"}) {
-    const servers::Reading reading = servers::read_answer(options, *url, response, prefix);
+  for (const char* prefix : {"", "The answer is"}) {
+    const servers::Reading reading = servers::read_answer(options, *url, response, {.answer_prefix = prefix});
     if (reading.verdict == servers::Verdict::answer) {
       require(!tells_the_key(reading.answer.text) && !tells_the_key(reading.answer.finish));
       require(reading.answer.prompt_tokens >= 0 && reading.answer.new_tokens >= 0);
     } else {
       require(!reading.error.message.empty() && !tells_the_key(reading.error.message));
+    }
+  }
+  for (const PromptScores scores : {PromptScores::vllm, PromptScores::sglang}) {
+    options.scores = scores;
+    for (const bool fills_context : {false, true}) {
+      const servers::Asked asked{.tokens = {1, 84, 97}, .fills_context = fills_context};
+      const servers::Reading reading = servers::read_answer(options, *url, response, asked);
+      require(reading.verdict != servers::Verdict::answer || reading.answer.scores.size() == 2);
+      for (const double score : reading.answer.scores) require(score <= 0 && score > -9999);
+      require(!tells_the_key(reading.error.message));
     }
   }
   const servers::Reading probe = servers::read_probe(options, *url, response);
