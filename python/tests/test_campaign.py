@@ -128,6 +128,37 @@ def fits(name, document):
     assert not [f"{error.json_path}: {error.message}" for error in validator(name).iter_errors(document)]
 
 
+def test_yaml_of_strangers_is_refused_in_one_line(tmp_path):
+    pytest.importorskip("yaml", reason="no PyYAML here; the campaign extra has it")
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n"
+    bomb += "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefghijk", "bcdefghijkl"))
+    for text, said in (("? [a, b]\n: 1\n", ":1:3: expected a name, found a list"),
+                       ("a: !!python/object/apply:os.system [id]\n", "could not determine a constructor"),
+                       (bomb, "schema: expected"), ("a: " + 20_000 * "[", "recursion"), ("models: &m [*m]\n", "schema"),
+                       ("", "expected a mapping of names to values, found nothing")):  # fmt: skip
+        (tmp_path / "c.yaml").write_text(text)
+        with pytest.raises(mrrope.Error) as caught:
+            read_campaign(str(tmp_path / "c.yaml"))
+        assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_example_of_the_docs_is_read(tmp_path):
+    """PyYAML alone takes 8.03e9 for a text: YAML 1.1 wants a sign in the exponent."""
+    pytest.importorskip("yaml", reason="no PyYAML here; the campaign extra has it")
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs/campaigns.md").read_text(encoding="utf-8")
+    (tmp_path / "c.yaml").write_text(text.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
+    assert read_campaign(str(tmp_path / "c.yaml")).models[0].size.parameters == 8.03e9
+
+
+def test_words_for_a_shell_are_read_as_bash_reads_them():
+    from mrrope.campaign.engines.options import from_shell
+
+    command = r"""server -m $'/a b\x0a\'c\\d\xc3\xa4' '/it'\''s $'\''x' --n 1"""
+    assert from_shell(command) == ["server", "-m", "/a b\n'c\\d\u00e4", "/it's $'x", "--n", "1"]
+    heard = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], stdout=subprocess.PIPE, check=True).stdout
+    assert from_shell(command) == heard.decode().split("\0")[:-1]
+
+
 def test_the_json_schema_agrees_with_the_reader(read):
     """Editors complete and check with it."""
     check = validator("mrrope.campaign-1.json").is_valid
