@@ -269,6 +269,15 @@ def test_a_folder_of_another_campaign_is_refused(read):
         pass
 
 
+def test_a_folder_that_cannot_be_written_is_one_line(read, tmp_path, capsys):
+    from mrrope.campaign.command import main
+
+    read()
+    (tmp_path / "out").touch()
+    assert main([str(tmp_path / "c.toml"), "--local"]) == 1
+    assert capsys.readouterr().err == f"error: {tmp_path}/out: File exists\n"
+
+
 @pytest.mark.parametrize("victim", ["worker", "guard"])
 def test_programs_end_with_their_worker_even_if_it_is_killed(tmp_path, victim):
     """Ray kills the children of a worker whose node is lost: the guard is one, the program is not."""
