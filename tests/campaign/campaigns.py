@@ -116,7 +116,7 @@ def wait_for(what, driver=None, seconds=60):
     while not (found := what()):
         assert time.monotonic() < last, "nothing came of it"
         assert driver is None or driver.poll() is None, driver.communicate()[0]
-        time.sleep(0.02)
+        time.sleep(0.1)
     return found
 
 
