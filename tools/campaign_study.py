@@ -186,9 +186,11 @@ def overhead(folder):
             subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         bare, bare_cpu = time.monotonic() - began, _child_seconds() - cpu
         rounds.append({"campaign_s": round(whole, 1), "bare_s": round(bare, 1), "campaign_cpu_s": round(whole_cpu, 1),
-                       "bare_cpu_s": round(bare_cpu, 1)})  # fmt: skip
-    more = [f"{100 * (one['campaign_s'] / one['bare_s'] - 1):+.1f} %" for one in rounds]
-    return {"rounds": rounds, "more_time": more, "load": os.getloadavg()}
+                       "bare_cpu_s": round(bare_cpu, 1), "load": round(os.getloadavg()[1], 1)})  # fmt: skip
+        print(rounds[-1], file=sys.stderr, flush=True)
+    more = {kind: [f"{100 * (one[f'campaign_{kind}'] / one[f'bare_{kind}'] - 1):+.1f} %" for one in rounds]
+            for kind in ("s", "cpu_s")}  # fmt: skip
+    return {"rounds": rounds, "more": more}
 
 
 def _child_seconds():

@@ -347,7 +347,9 @@ def test_table_2_costs_what_docs_scale_says(read):
     assert [round(80 * one) for one in hours] == [25, 54, 120, 292, 787, 2386]
     lines = costs.estimate(campaign, 8, costs.FLOPS)
     assert "78,000 prompts, 3,354,624,000 tokens, 91.6 GPU-hours" in lines[0]
-    assert lines[2] == "91.6 GPU-hours at 4e+14 operations a second, 11.5 hours on 8 GPUs"
+    said = "91.6 GPU-hours at 4e+14 operations a second, "
+    assert lines[2] == said + "45.8 hours on 8 GPUs, of which 2 have work: give it more `shards`"
+    assert costs.estimate(read("shards = 4\n" + text), 8, costs.FLOPS)[2] == said + "11.5 hours on 8 GPUs"
 
 
 def test_a_page_gets_the_published_values_of_its_model_or_all(read, tmp_path, monkeypatch):
