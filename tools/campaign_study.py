@@ -51,13 +51,13 @@ def compared(found, expected):
             "equal_answers": sum(theirs.get(key) == text for key, text in ours.items())}  # fmt: skip
 
 
-def lost(folder, model, served, seconds):
+def lost(folder, model, served, seconds, measurements=LONG):
     """Nodes, workers and a server, while the model is measured under three plans."""
     began = time.monotonic()
-    undisturbed = write(folder, "undisturbed", models=[model], measurements=LONG)
+    undisturbed = write(folder, "undisturbed", models=[model], measurements=measurements)
     drive(undisturbed, "--local", seconds=10 * seconds)
     alone = time.monotonic() - began
-    file = write(folder, "disturbed", models=[model], measurements=LONG)
+    file = write(folder, "disturbed", models=[model], measurements=measurements)
     with cluster_of(3) as cluster:
         began = time.monotonic()
         with driving(file, "--address", cluster.address) as driver:
@@ -77,7 +77,10 @@ def vllm(folder):
 
 
 def transformers(folder):
-    return lost(folder, campaigns.transformers_model(campaigns.hugging_face_folder(folder / "hf")), False, 300)
+    """Fewer samples: its answers take ten times as long, and its start is long enough to be disturbed."""
+    model = campaigns.transformers_model(campaigns.hugging_face_folder(folder / "hf"))
+    few = [{"kind": "niah", "depths": 3}, {"kind": "ruler", "tasks": ["niah_single_1"], "samples": 2}]
+    return lost(folder, model, False, 300, few)
 
 
 def kills(folder):
