@@ -51,13 +51,13 @@ def compared(found, expected):
             "equal_answers": sum(theirs.get(key) == text for key, text in ours.items())}  # fmt: skip
 
 
-def lost(folder, model, served, seconds):
+def lost(folder, model, served, seconds, measurements=LONG):
     """Nodes, workers and a server, while the model is measured under three plans."""
     began = time.monotonic()
-    undisturbed = write(folder, "undisturbed", models=[model], measurements=LONG)
+    undisturbed = write(folder, "undisturbed", models=[model], measurements=measurements)
     drive(undisturbed, "--local", seconds=10 * seconds)
     alone = time.monotonic() - began
-    file = write(folder, "disturbed", models=[model], measurements=LONG)
+    file = write(folder, "disturbed", models=[model], measurements=measurements)
     with cluster_of(3) as cluster:
         began = time.monotonic()
         with driving(file, "--address", cluster.address) as driver:
@@ -77,7 +77,10 @@ def vllm(folder):
 
 
 def transformers(folder):
-    return lost(folder, campaigns.transformers_model(campaigns.hugging_face_folder(folder / "hf")), False, 300)
+    """Fewer samples: its answers take ten times as long, and its start is long enough to be disturbed."""
+    model = campaigns.transformers_model(campaigns.hugging_face_folder(folder / "hf"))
+    few = [{"kind": "niah", "depths": 3}, {"kind": "ruler", "tasks": ["niah_single_1"], "samples": 2}]
+    return lost(folder, model, False, 300, few)
 
 
 def kills(folder):
@@ -186,9 +189,11 @@ def overhead(folder):
             subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         bare, bare_cpu = time.monotonic() - began, _child_seconds() - cpu
         rounds.append({"campaign_s": round(whole, 1), "bare_s": round(bare, 1), "campaign_cpu_s": round(whole_cpu, 1),
-                       "bare_cpu_s": round(bare_cpu, 1)})  # fmt: skip
-    more = [f"{100 * (one['campaign_s'] / one['bare_s'] - 1):+.1f} %" for one in rounds]
-    return {"rounds": rounds, "more_time": more, "load": os.getloadavg()}
+                       "bare_cpu_s": round(bare_cpu, 1), "load": round(os.getloadavg()[1], 1)})  # fmt: skip
+        print(rounds[-1], file=sys.stderr, flush=True)
+    more = {kind: [f"{100 * (one[f'campaign_{kind}'] / one[f'bare_{kind}'] - 1):+.1f} %" for one in rounds]
+            for kind in ("s", "cpu_s")}  # fmt: skip
+    return {"rounds": rounds, "more": more}
 
 
 def _child_seconds():

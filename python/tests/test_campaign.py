@@ -128,6 +128,37 @@ def fits(name, document):
     assert not [f"{error.json_path}: {error.message}" for error in validator(name).iter_errors(document)]
 
 
+def test_yaml_of_strangers_is_refused_in_one_line(tmp_path):
+    pytest.importorskip("yaml", reason="no PyYAML here; the campaign extra has it")
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n"
+    bomb += "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefghijk", "bcdefghijkl"))
+    for text, said in (("? [a, b]\n: 1\n", ":1:3: expected a name, found a list"),
+                       ("a: !!python/object/apply:os.system [id]\n", "could not determine a constructor"),
+                       (bomb, "schema: expected"), ("a: " + 20_000 * "[", "recursion"), ("models: &m [*m]\n", "schema"),
+                       ("", "expected a mapping of names to values, found nothing")):  # fmt: skip
+        (tmp_path / "c.yaml").write_text(text)
+        with pytest.raises(mrrope.Error) as caught:
+            read_campaign(str(tmp_path / "c.yaml"))
+        assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_example_of_the_docs_is_read(tmp_path):
+    """PyYAML alone takes 8.03e9 for a text: YAML 1.1 wants a sign in the exponent."""
+    pytest.importorskip("yaml", reason="no PyYAML here; the campaign extra has it")
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs/campaigns.md").read_text(encoding="utf-8")
+    (tmp_path / "c.yaml").write_text(text.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
+    assert read_campaign(str(tmp_path / "c.yaml")).models[0].size.parameters == 8.03e9
+
+
+def test_words_for_a_shell_are_read_as_bash_reads_them():
+    from mrrope.campaign.engines.options import from_shell
+
+    command = r"""server -m $'/a b\x0a\'c\\d\xc3\xa4' '/it'\''s $'\''x' --n 1"""
+    assert from_shell(command) == ["server", "-m", "/a b\n'c\\d\u00e4", "/it's $'x", "--n", "1"]
+    heard = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], stdout=subprocess.PIPE, check=True).stdout
+    assert from_shell(command) == heard.decode().split("\0")[:-1]
+
+
 def test_the_json_schema_agrees_with_the_reader(read):
     """Editors complete and check with it."""
     check = validator("mrrope.campaign-1.json").is_valid
@@ -238,6 +269,15 @@ def test_a_folder_of_another_campaign_is_refused(read):
         pass
 
 
+def test_a_folder_that_cannot_be_written_is_one_line(read, tmp_path, capsys):
+    from mrrope.campaign.command import main
+
+    read()
+    (tmp_path / "out").touch()
+    assert main([str(tmp_path / "c.toml"), "--local"]) == 1
+    assert capsys.readouterr().err == f"error: {tmp_path}/out: File exists\n"
+
+
 @pytest.mark.parametrize("victim", ["worker", "guard"])
 def test_programs_end_with_their_worker_even_if_it_is_killed(tmp_path, victim):
     """Ray kills the children of a worker whose node is lost: the guard is one, the program is not."""
@@ -307,7 +347,9 @@ def test_table_2_costs_what_docs_scale_says(read):
     assert [round(80 * one) for one in hours] == [25, 54, 120, 292, 787, 2386]
     lines = costs.estimate(campaign, 8, costs.FLOPS)
     assert "78,000 prompts, 3,354,624,000 tokens, 91.6 GPU-hours" in lines[0]
-    assert lines[2] == "91.6 GPU-hours at 4e+14 operations a second, 11.5 hours on 8 GPUs"
+    said = "91.6 GPU-hours at 4e+14 operations a second, "
+    assert lines[2] == said + "45.8 hours on 8 GPUs, of which 2 have work: give it more `shards`"
+    assert costs.estimate(read("shards = 4\n" + text), 8, costs.FLOPS)[2] == said + "11.5 hours on 8 GPUs"
 
 
 def test_a_page_gets_the_published_values_of_its_model_or_all(read, tmp_path, monkeypatch):
@@ -339,5 +381,5 @@ def test_status_is_json_for_programs(read, tmp_path, capsys):
     assert status["cells"][0] == {"model": "tiny", "plan": "none", "jobs": 1, "done": 0, "running": 0, "failed": 1,
                                   "tokens": 10 * 3 * 1536 + 2048, "tokens_done": 0}  # fmt: skip
     assert status["failures"] == [{"job": "tiny/none/0-of-1", "error": "the disk is full"}] and not status["driver"]
-    fits("campaign-status.schema.json", status)
     assert main(["status", str(tmp_path)]) == 1
+    fits("campaign-status.schema.json", status)

@@ -90,7 +90,8 @@ def test_the_wheel_is_below_3_mb_and_holds_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     inside = sorted(name for name in names if ".dist-info/" not in name)
     assert all(name.startswith("mrrope/") for name in inside), inside
-    assert {pathlib.PurePath(name).suffix for name in inside} == {".py", ".pyi", ".so", ".typed"}, inside
+    assert {pathlib.PurePath(name).suffix for name in inside} == {".json", ".py", ".pyi", ".so", ".typed"}, inside
+    assert {"mrrope/campaign/command.py", "mrrope/campaign/mrrope.campaign-1.json"} <= set(inside)
     assert any(name.endswith("LICENSE") for name in names)
 
 

@@ -116,7 +116,7 @@ def wait_for(what, driver=None, seconds=60):
     while not (found := what()):
         assert time.monotonic() < last, "nothing came of it"
         assert driver is None or driver.poll() is None, driver.communicate()[0]
-        time.sleep(0.02)
+        time.sleep(0.1)
     return found
 
 
@@ -135,12 +135,13 @@ def kill(pid):
         os.kill(pid, signal.SIGKILL)
 
 
-def servers_of(output):
-    """Pids of the servers that a campaign has started, by the ports in its logs, as far as they still run."""
+def servers_of(output, asked=False):
+    """Pids of the servers that a campaign has started, by the ports in its logs, as far as they still run; `asked`: only
+    those that were asked for an answer."""
+    said = r"^\$ .* eval .*--endpoint http://127.0.0.1:([0-9]+)" if asked else r"^\$ .* --port ([0-9]+)"
     ports = set()
-    for log in (pathlib.Path(output) / "logs").glob("*/*/*/server.txt"):
-        started = re.findall(r"^\$ .* --port ([0-9]+)", log.read_text(errors="replace"), re.MULTILINE)
-        ports |= {port.encode() for port in started}
+    for log in (pathlib.Path(output) / "logs").glob("*/*/*/*.txt"):
+        ports |= {port.encode() for port in re.findall(said, log.read_text(errors="replace"), re.MULTILINE)}
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -189,7 +190,7 @@ def disturb(cluster, driver, output, servers=True, seconds=60):
         kill(pid)
         wait_for(lambda job=job, pid=pid: replaced(job, pid), driver, seconds)
     if servers:
-        kill(wait_for(lambda: servers_of(output), driver, seconds)[0])
+        kill(wait_for(lambda: servers_of(output, asked=True), driver, seconds)[0])
         wait_for(lambda: '"again"' in _events(output), driver, seconds)
     node = wait_for(lambda: _busy_node(cluster, output), driver, seconds)
     cluster.remove_node(node, allow_graceful=False)

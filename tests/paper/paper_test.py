@@ -3,9 +3,9 @@
 
     paper_test.py ROOT
 
-tests/vectors/paper_tables.json has the rows of the paper's tables as they are printed. The campaigns are also read by the
-package and run at tiny scale in tests/campaign; here nothing but PyYAML is needed. Ends with status 77, for ctest a
-skipped test, without it.
+tests/vectors/paper_tables.json has the rows of the paper's tables as they are printed. The campaigns are also read by
+the package and run at tiny scale in tests/campaign/test_paper.py; here nothing but PyYAML is needed. Ends with status 77,
+for ctest a skipped test, without it.
 """
 import json
 import pathlib
@@ -69,10 +69,12 @@ def published(name):
     assert set(file) == {"schema", "source", "values"} and file["schema"] == "mrrope.published/1", name
     found = {}
     for value in file["values"]:
-        assert ("value" in value) != ("above" in value) and value["place"] and value["metric"] in ("ppl", "score"), value
+        assert ("value" in value) != ("above" in value), value
+        assert value["place"] and value["metric"] in ("ppl", "score"), value
         allowed = {"model", "method", "length", "metric", "task", "labels", "value", "above", "place"}
         assert set(value) <= allowed, value
-        key = (value["model"], value["method"], value["length"], value.get("task"), value.get("labels", {}).get("domain"))
+        domain = value.get("labels", {}).get("domain")
+        key = (value["model"], value["method"], value["length"], value.get("task"), domain)
         assert key not in found, f"{key} stands twice"
         found[key] = (value.get("value", value.get("above")), "above" in value)
     return found
@@ -80,8 +82,9 @@ def published(name):
 
 class Paper(unittest.TestCase):
     def test_published_values_are_those_the_paper_prints(self):
-        for name, label in {"table-1": "tab:ppl", "table-2": "tab:ruler", "table-3": "tab:infinite", "table-4": "tab:ppl-llama2",
-                            "table-5": "tab:lbv"}.items():
+        labels = {"table-1": "tab:ppl", "table-2": "tab:ruler", "table-3": "tab:infinite",
+                  "table-4": "tab:ppl-llama2", "table-5": "tab:lbv"}
+        for name, label in labels.items():
             with self.subTest(name):
                 self.assertEqual(published(f"{name}.json"), printed(label))
 
@@ -93,8 +96,8 @@ class Paper(unittest.TestCase):
             self.assertAlmostEqual(scores[None], mean, delta=0.051)
 
     def test_every_campaign_has_its_published_values_and_its_tiny_files(self):
-        self.assertEqual([path.stem for path in CAMPAIGNS], ["figure-4", "figure-7", "figure-8", "table-1", "table-2", "table-3",
-                                                             "table-4", "table-5a", "table-5b"])
+        names = ["figure-4", "figure-7", "figure-8", "table-1", "table-2", "table-3", "table-4", "table-5a", "table-5b"]
+        self.assertEqual([path.stem for path in CAMPAIGNS], names)
         for path in CAMPAIGNS:
             with self.subTest(path.name):
                 campaign = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -44,6 +44,9 @@ def main(words: list[str]) -> int:
     except Error as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except OSError as error:  # of the driver's own files: a full disk, a folder that is not ours
+        print(f"error: {error.filename or 'campaign'}: {error.strerror or error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("interrupted: what was measured is kept, the same command goes on", file=sys.stderr)
         return 130

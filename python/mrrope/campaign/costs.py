@@ -35,11 +35,20 @@ def estimate(campaign: Campaign, gpus: int, flops: float) -> list[str]:
     lines.append(f"{len(campaign.models)} models x {len(campaign.plans)} plans x {campaign.shards} shards: {jobs:,} "
                  f"jobs of {len(campaign.measurements)} measurements, {prompts * len(campaign.models):,} prompts, "
                  f"{tokens * len(campaign.models):,} tokens")  # fmt: skip
-    on_all = f", {hours / gpus:,.1f} hours on {gpus} GPUs" if gpus else ""
-    lines.append(f"{hours:,.1f} GPU-hours at {flops:.2g} operations a second{on_all}")
+    lines.append(f"{hours:,.1f} GPU-hours at {flops:.2g} operations a second{_on_all(campaign, gpus, hours)}")
     disk = prompts * len(campaign.models) * _RECORD_BYTES + jobs * _LOG_BYTES
     lines.append(f"{disk / 1e6:,.1f} MB of records and logs in {campaign.output}")
     return lines
+
+
+def _on_all(campaign: Campaign, gpus: int, hours: float) -> str:
+    """A serving is on its own GPUs: what all of them have is as many as can work at a time."""
+    served = sum(model.gpus for model in campaign.models) * len(campaign.plans) * campaign.shards
+    used = min(gpus, served)
+    if not used:
+        return ""
+    idle = f", of which {used:g} have work: give it more `shards`" if used < gpus else ""
+    return f", {hours / used:,.1f} hours on {gpus} GPUs{idle}"
 
 
 def gpu_hours(campaign: Campaign, size: Size, flops: float) -> list[float]:

@@ -54,7 +54,7 @@ def tokens(value: object, where: str) -> int:
 
 
 def wrong(where: str, expected: str, found: object) -> NoReturn:
-    shown = repr(found) if isinstance(found, (str, int, float)) else f"a {_kind(found)}"
+    shown = repr(found) if isinstance(found, (str, int, float)) else _kind(found)
     raise Error(f"expected {expected}, found {shown[:80]}", "malformed", where)
 
 
@@ -141,7 +141,7 @@ class Table:
 
 
 def _kind(value: object) -> str:
-    return {dict: "mapping", list: "list", type(None): "nothing"}.get(type(value), type(value).__name__)
+    return {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(value), f"a {type(value).__name__}")
 
 
 def _toml(text: str, path: pathlib.Path) -> Any:
@@ -168,11 +168,17 @@ def _yaml(text: str, path: pathlib.Path) -> Any:
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             seen = set()
             for key, _ in node.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    problem = f"expected a name, found a {'list' if isinstance(key, yaml.SequenceNode) else 'mapping'}"
+                    raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
                 if key.value in seen:
                     raise yaml.MarkedYAMLError(problem=f'"{key.value}" stands twice', problem_mark=key.start_mark)
                 seen.add(key.value)
             return super().construct_mapping(node, deep)
 
+    # 8.03e9 is a number in YAML 1.2 and in TOML; for 1.1, which PyYAML reads, it is a text without a sign in its exponent
+    number = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789."))
     try:
         return yaml.load(text, Loader)
     except yaml.MarkedYAMLError as error:

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 
 from ... import files as _files
 from ..file import as_folder
 from ..programs import program
-from .options import as_words
+from .options import as_words, from_shell
 from .served import started
 
 TYPE_CHECKING = False
@@ -33,7 +32,7 @@ def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) ->
         model.path, plan=delivered.plan, trained=model.trained or None, sidecar=True, output=str(place), overwrite=True,
         any_factor=True,
     )  # fmt: skip
-    command = shlex.split(written.commands[-1])[1:]  # llama-server -m … -c … --override-kv …
+    command = from_shell(written.commands[-1])[1:]  # llama-server -m … -c … --override-kv …
     server = program(model.program or "llama-server")
     words = [server, *command, "--alias", model.name, "--host", "127.0.0.1", "--port", "{port}"]
     words += as_words(model.options)
