@@ -10,7 +10,7 @@ FOLDER/study.jsonl is not measured again.
 
 | part | what |
 |---|---|
-| llama-server, vllm, transformers | three plans, two measurements, three nodes: two workers, a server, a node are lost |
+| llama-server, vllm, transformers | three plans, two measurements, three nodes: two workers, a server, a node lost |
 | kills | a driver on a cluster is killed 20 times at random and continued; the same |
 | started | a cluster of two `ray start` processes; the same |
 | tuned | a plan that is searched for, and then measured |

@@ -136,8 +136,8 @@ def kill(pid):
 
 
 def servers_of(output, asked=False):
-    """Pids of the servers that a campaign has started, by the ports in its logs, as far as they still run; `asked`: only
-    those that were asked for an answer."""
+    """Pids of the servers that a campaign has started, by the ports in its logs, as far as they still run; `asked`:
+    only those that were asked for an answer."""
     said = r"^\$ .* eval .*--endpoint http://127.0.0.1:([0-9]+)" if asked else r"^\$ .* --port ([0-9]+)"
     ports = set()
     for log in (pathlib.Path(output) / "logs").glob("*/*/*/*.txt"):

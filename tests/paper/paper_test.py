@@ -4,8 +4,8 @@
     paper_test.py ROOT
 
 tests/vectors/paper_tables.json has the rows of the paper's tables as they are printed. The campaigns are also read by
-the package and run at tiny scale in tests/campaign/test_paper.py; here nothing but PyYAML is needed. Ends with status 77,
-for ctest a skipped test, without it.
+the package and run at tiny scale in tests/campaign/test_paper.py; here nothing but PyYAML is needed. Ends with status
+77, for ctest a skipped test, without it.
 """
 import json
 import pathlib

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What `mrrope eval` does with llama.cpp, with a transformers model: the same protocol, samples, rules and records.
 
-    python -m mrrope.campaign.in_transformers ppl -m FOLDER --plan yarn.json --label yarn -f text.txt --lengths 4k -o run
+    python -m mrrope.campaign.in_transformers ppl -m FOLDER --plan yarn.json --label yarn -f a.txt --lengths 4k -o run
     python -m mrrope.campaign.in_transformers ruler -m FOLDER --plan yarn.json --label yarn --lengths 4k -o run
 
 The plan goes into the model by mrrope.patch, which checks the tables that the model then computes. A prompt is read in

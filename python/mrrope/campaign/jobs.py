@@ -53,7 +53,7 @@ class Job:
 
 
 def jobs_of(campaign: Campaign) -> Iterator[Job]:
-    """Searches first, so that nobody waits long for them; then shard by shard, so that all plans can be compared early."""
+    """Searches first, so that nobody waits long for them; then shard by shard, so that all plans compare early."""
     for plan in campaign.plans:
         if plan.minutes:
             for model in campaign.models:

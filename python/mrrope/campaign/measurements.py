@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# By kind: the keys of the file. Each is an option of `mrrope eval KIND` (a line below), but for `texts`. All have `name`,
-# `lengths` and `cache_types`, too.
+# By kind: the keys of the file. Each is an option of `mrrope eval KIND` (a line below), but for `texts`. All have
+# `name`, `lengths` and `cache_types`, too.
 KINDS: dict[str, tuple[str, ...]] = {
     "ppl": ("texts", "kl"),
     "niah": ("tasks", "samples", "depths", "seed", "haystack"),
@@ -76,8 +76,8 @@ def read_measurement(
     value: object, where: str, lengths: tuple[int, ...], cache_types: tuple[str, ...],
     path: Callable[[str], pathlib.Path], others: dict[str, object],
 ) -> Measurement:  # fmt: skip
-    """`lengths` and `cache_types`: of the whole campaign. `others`: values that stand in the place of the file's own where
-    the kind has such a key (`tiny`)."""
+    """`lengths` and `cache_types`: of the whole campaign. `others`: values that stand in the place of the file's own
+    where the kind has such a key (`tiny`)."""
     table = Table(value, where)
     kind = table.text("kind", "one of " + ", ".join(KINDS))
     if kind not in KINDS:

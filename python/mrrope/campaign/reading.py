@@ -176,7 +176,7 @@ def _yaml(text: str, path: pathlib.Path) -> Any:
                 seen.add(key.value)
             return super().construct_mapping(node, deep)
 
-    # 8.03e9 is a number in YAML 1.2 and in TOML; for 1.1, which PyYAML reads, it is a text without a sign in its exponent
+    # 8.03e9 is a number in YAML 1.2 and in TOML; in 1.1, which PyYAML reads, it is a text unless its exponent has a sign
     number = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789."))
     try:
