@@ -8,6 +8,7 @@ folder has the same numbers, and llama.cpp's cache is float32. What is left betw
 the better part of a minute each.
 """
 
+import concurrent.futures
 import json
 import shlex
 import subprocess
@@ -96,16 +97,24 @@ def test_vllm_gives_the_perplexities_and_answers_of_the_same_weights_in_process(
     lengths = ["--lengths", "256,512" if factor == 1 else "512,1024,2048"]
     prompts = ["--lengths", "512" if factor == 1 else "512,2048", "--samples", "1", "--depths", "3"]
     texts = ["-f", *TEXTS]
-    plan = ["--methods", method, "--factor", factor]
-    here = ["-m", weights.file, *plan, *EXACT]
-    evaluate("ppl", *here, *lengths, *texts, "-o", tmp_path / "ppl")
-    evaluate("niah", *here, *prompts, "--chat-template", "none", "-o", tmp_path / "niah")
-    with weights.serve(tmp_path, method, factor, how) as url:
-        served = str(tmp_path / "served" if (tmp_path / "served").exists() else weights.folder)
-        there = ["--endpoint", url, "--model", served, "--label", method]
-        evaluate("ppl", *there, *lengths, *texts, "-m", weights.file, "-o", tmp_path / "ppl-vllm")
-        evaluate("ppl", *there, *lengths, *texts, "-o", tmp_path / "ppl-tokenize")
-        evaluate("niah", *there, *prompts, "-m", weights.file, "-o", tmp_path / "niah-vllm")
+
+    def in_process():
+        here = ["-m", weights.file, "--methods", method, "--factor", factor, *EXACT]
+        evaluate("ppl", *here, *lengths, *texts, "-o", tmp_path / "ppl")
+        evaluate("niah", *here, *prompts, "--chat-template", "none", "-o", tmp_path / "niah")
+        if factor > 1:
+            plain = ["-m", weights.file, "--methods", "none", "--factor", 1, *EXACT]
+            evaluate("ppl", *plain, *lengths, *texts, "-o", tmp_path / "plain")
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        done = pool.submit(in_process)  # while the server starts
+        with weights.serve(tmp_path, method, factor, how) as url:
+            served = str(tmp_path / "served" if (tmp_path / "served").exists() else weights.folder)
+            there = ["--endpoint", url, "--model", served, "--label", method]
+            evaluate("ppl", *there, *lengths, *texts, "-m", weights.file, "-o", tmp_path / "ppl-vllm")
+            evaluate("ppl", *there, *lengths, *texts, "-o", tmp_path / "ppl-tokenize")
+            evaluate("niah", *there, *prompts, "-m", weights.file, "-o", tmp_path / "niah-vllm")
+        done.result()
 
     # Perplexity
     expected, found = records(tmp_path / "ppl"), records(tmp_path / "ppl-vllm")
@@ -119,7 +128,6 @@ def test_vllm_gives_the_perplexities_and_answers_of_the_same_weights_in_process(
     settings = [json.loads((tmp_path / run / "run.json").read_text())["settings"]["tokens"] for run in ("ppl-vllm", "ppl-tokenize")]
     assert settings == ["tiny-f32.gguf", "/tokenize"]
     if factor > 1:  # another plan would be noticed
-        evaluate("ppl", "-m", weights.file, "--methods", "none", "--factor", 1, *EXACT, *lengths, *texts, "-o", tmp_path / "plain")
         plain = records(tmp_path / "plain")
         assert min(per_token(plain[key], found[key])[0] for key in found) > 100 * TOLERANCE
 
