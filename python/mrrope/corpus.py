@@ -31,6 +31,7 @@ from .errors import Error
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
 
 MOST_BYTES = 256 << 20  # of one entry: more is no document, and would fill the memory
 
@@ -79,7 +80,7 @@ def _text(line: bytes, field: str, place: str) -> str:
 def _opened(path: str) -> io.BufferedIOBase:
     try:
         if path.endswith(".gz"):
-            return io.BufferedReader(gzip.open(path))  # type: ignore[arg-type]
+            return io.BufferedReader(gzip.open(path))
         if path.endswith(".zst"):
             zstandard = _package("zstandard", path)
             # A window of 2 GiB is what zstd --ultra --long=31 makes; it is taken from memory only if a file asks for it
@@ -108,7 +109,7 @@ def _parquet(path: str, field: str) -> Iterator[str]:
                 yield text
 
 
-def _package(name: str, path: str):  # noqa: ANN202
+def _package(name: str, path: str) -> Any:
     import importlib  # pylint: disable=import-outside-toplevel
 
     try:
