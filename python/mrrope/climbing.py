@@ -12,7 +12,6 @@ give wrong answers without a word.
 
 from __future__ import annotations
 
-import inspect
 import threading
 
 from . import _core
@@ -78,6 +77,8 @@ class LadderPatch(Patch):
         return f"<{self.ladder!r} in {', '.join(self.modules)}, at {self.rung.name}>"
 
     def _take_over(self) -> None:
+        import inspect  # a third of the time that the whole package takes to import
+
         model = self._model
         found = rotary_modules(model)
         holders = {id(holder): holder for holder in (_holder(model, name) for name, _ in found)}

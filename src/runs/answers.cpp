@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -67,7 +68,9 @@ struct PlanLess {
 struct Place {
   std::size_t task = 0, plan = 0;
   std::int64_t length = 0;
-  auto operator<=>(const Place&) const = default;
+  bool operator<(const Place& other) const {
+    return std::tie(task, plan, length) < std::tie(other.task, other.plan, other.length);
+  }
 };
 
 // The answers of one task, plan and length, in the order of the records. A column is empty while nothing is known.
@@ -142,8 +145,8 @@ struct Known {
 };
 
 Known known(std::uint64_t sample, std::size_t cell, std::size_t value) {
-  const std::uint64_t parts[] = {sample, cell, value};
-  const std::uint64_t hash = XXH3_64bits(parts, sizeof parts);
+  const std::array<std::uint64_t, 3> parts = {sample, cell, value};
+  const std::uint64_t hash = XXH3_64bits(parts.data(), sizeof parts);
   return {hash != 0 ? hash : 1};
 }
 
