@@ -3,22 +3,14 @@
 import importlib
 import json
 import pathlib
-import sys
-import types
 
 import pytest
 
 pa = pytest.importorskip("pyarrow", reason="mrrope[parquet] is not installed")
 pytest.importorskip("pyarrow.parquet")
 
-try:
-    import mrrope.parquet as parquet
-except ImportError:  # the compiled part is not built here, and this part does not need it
-    package = types.ModuleType("mrrope")
-    package.__path__ = [str(pathlib.Path(__file__).resolve().parent.parent / "mrrope")]
-    sys.modules["mrrope"] = package
-    parquet = importlib.import_module("mrrope.parquet")
-Error = importlib.import_module("mrrope.errors").Error
+parquet = importlib.import_module("mrrope.parquet")  # wants pyarrow
+Error = importlib.import_module("mrrope").Error
 
 INFO = {"schema": "mrrope.run/1", "task": "ruler", "model": "m"}
 

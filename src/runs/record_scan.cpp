@@ -294,7 +294,7 @@ constexpr unsigned kReading = 0b111'1111U << kFirstOfReading;
 
 bool scan_member(Scanner& in, std::string_view name, Members& members, Record& r) {
   if (name == "answer") return members.once(kAnswer) && scan_answer(in, held<Answer>(r));
-  Reading& reading = held<Reading>(r);
+  auto& reading = held<Reading>(r);
   if (name == "points") {
     reading.points.clear();
     return members.once(kFirstOfReading) && in.list([&] { return scan_point(in, reading.points.emplace_back()); });
