@@ -296,7 +296,7 @@ def test_what_is_no_list_of_texts_or_no_model_is_a_type_error(tiny):
 
 def test_a_jsonl_is_texts_one_per_line(tiny, tmp_path):
     (tmp_path / "texts.jsonl").write_text('{"text": "one"}\n\n{"text": "two"}\n', encoding="utf-8")
-    assert tuning_items._contents(tmp_path / "texts.jsonl", 100) == ["one", "two"]  # pylint: disable=protected-access
+    assert tuning_items.contents_of(tmp_path / "texts.jsonl", 100) == ["one", "two"]
     (tmp_path / "other.jsonl").write_text('{"content": "one"}\n', encoding="utf-8")
     with pytest.raises(mrrope.Error, match='expected a field "text"'):
         mrrope.tune(tiny, tiny_model.tokenizer(), "1k", texts=[tmp_path / "other.jsonl"])
