@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 
 #include "mrrope/served.h"
 #include "tests/servers/lies.h"
@@ -64,11 +65,15 @@ class ServedPpl : public ::testing::Test {
 };
 
 TEST_F(ServedPpl, SumsEveryTokenButTheFirstAtEveryLengthThatTheTextReaches) {
+  std::mutex guard;  // of `asked`: texts are asked about side by side
   std::vector<nlohmann::json> asked;
   StubServer server(
       [&](const StubServer::Caller& caller, const Question& question) {
-        asked.push_back(nlohmann::json::parse(question.body));
-        return caller.send(vllm_answer(asked.back()));
+        nlohmann::json body = nlohmann::json::parse(question.body);
+        const std::string answer = vllm_answer(body);
+        const std::scoped_lock lock(guard);
+        asked.push_back(std::move(body));
+        return caller.send(answer);
       },
       0, models("vllm", 4096));
   const auto scoring = eval::scoring_servers({.urls = {server.url()}, .model = "m"});
