@@ -15,7 +15,7 @@ FOLDER/study.jsonl is not measured again.
 | started | a cluster of two `ray start` processes; the same |
 | tuned | a plan that is searched for, and then measured |
 | jobs | 10^5 jobs that do nothing: time, and the driver's memory |
-| overhead | a campaign against the bare loop of the same commands, on one core |
+| overhead | what a campaign adds to the time of the measurements that it starts, one after the other |
 """
 import argparse
 import contextlib
@@ -173,32 +173,32 @@ def jobs(folder):
 
 
 def overhead(folder):
-    """Three rounds, each first by a campaign, then by its own commands in a loop. Processor seconds, too: they show
-    less of what else the machine does."""
+    """What a campaign adds to the measurements that it starts, in one and the same run: rounds of minutes differ by more."""
+    program = os.environ["MRROPE_BIN"]
+    spent = folder / "spent.txt"
+    timed = folder / "timed"
+    timed.write_text(f"""#!/bin/sh
+[ "$1" = eval ] || exec {shlex.quote(program)} "$@"
+began=$(date +%s%N)
+{shlex.quote(program)} "$@"
+status=$?
+echo $(($(date +%s%N) - began)) >>{shlex.quote(str(spent))}
+exit $status
+""")
+    timed.chmod(0o755)
     rounds = []
     for one in range(3):
-        name = f"campaign-{one}"
-        began, cpu = time.monotonic(), _child_seconds()
-        drive(write(folder, name, measurements=LONGER), "--local")
-        whole, whole_cpu = time.monotonic() - began, _child_seconds() - cpu
-        began, cpu = time.monotonic(), _child_seconds()
-        for log in sorted((folder / name / "logs/tiny").glob("*/*/*.txt")):
-            words = shlex.split(log.read_text().splitlines()[0][2:])
-            words[-1] = str(folder / f"bare-{one}" / log.parent.parent.name / log.stem)
-            pathlib.Path(words[-1]).parent.mkdir(parents=True, exist_ok=True)
-            subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-        bare, bare_cpu = time.monotonic() - began, _child_seconds() - cpu
-        rounds.append({"campaign_s": round(whole, 1), "bare_s": round(bare, 1), "campaign_cpu_s": round(whole_cpu, 1),
-                       "bare_cpu_s": round(bare_cpu, 1), "load": round(os.getloadavg()[1], 1)})  # fmt: skip
+        spent.write_text("")
+        began = time.monotonic()
+        os.environ["MRROPE_BIN"] = str(timed)
+        drive(write(folder, f"campaign-{one}", measurements=LONGER), "--local")
+        os.environ["MRROPE_BIN"] = program
+        whole = time.monotonic() - began
+        runs = [int(line) / 1e9 for line in spent.read_text().split()]
+        rounds.append({"campaign_s": round(whole, 1), "measuring_s": round(sum(runs), 1), "runs": len(runs),
+                       "more": f"{100 * (whole / sum(runs) - 1):+.1f} %", "load": round(os.getloadavg()[0], 1)})  # fmt: skip
         print(rounds[-1], file=sys.stderr, flush=True)
-    more = {kind: [f"{100 * (one[f'campaign_{kind}'] / one[f'bare_{kind}'] - 1):+.1f} %" for one in rounds]
-            for kind in ("s", "cpu_s")}  # fmt: skip
-    return {"rounds": rounds, "more": more}
-
-
-def _child_seconds():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return {"rounds": rounds}
 
 
 PARTS = {"llama-server": llama_server, "vllm": vllm, "transformers": transformers, "kills": kills, "started": started,
