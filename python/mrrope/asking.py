@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 
-from .errors import Error
+from .errors import Error, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,8 +157,7 @@ class Server:
 
     def _words(self, content: bytes) -> str:
         """What a server says, fit to be shown: its key may be in it."""
-        text = "".join(c if c.isprintable() else " " for c in content[: 8 * _MOST_WORDS].decode("utf-8", "replace"))
-        text = " ".join(text.split())
+        text = " ".join(printable(content[: 8 * _MOST_WORDS].decode("utf-8", "replace")).split())
         part = min(_TELLING_PART, len(self._key))
         if part and any(self._key[i : i + part].lower() in text.lower() for i in range(len(self._key) - part + 1)):
             return ": [it repeats the API key]"

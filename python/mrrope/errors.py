@@ -2,6 +2,11 @@
 """The one exception of the package, and its one kind that transformers has a name for."""
 
 
+def printable(text: str) -> str:
+    """For a terminal: what it would obey in the words of others is a space."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
 class Error(Exception):
     """Something from outside is wrong: a file, a value, a model. Wrong Python types are TypeError, as everywhere.
 

@@ -269,6 +269,46 @@ def test_a_folder_of_another_campaign_is_refused(read):
         pass
 
 
+def test_a_folder_that_holds_something_else_is_refused_and_left_as_it_is(read, tmp_path):
+    campaign = read()
+    (tmp_path / "out/running").mkdir(parents=True)
+    (tmp_path / "out/running/mine.txt").write_text("mine")
+    (tmp_path / "out/lock").write_text("mine, too")
+    with pytest.raises(mrrope.Error, match="expected an empty folder"), Folder(campaign.output).held(campaign):
+        pass
+    assert (tmp_path / "out/running/mine.txt").read_text() == "mine"
+    assert (tmp_path / "out/lock").read_text() == "mine, too"
+    assert sorted(os.listdir(tmp_path / "out")) == ["lock", "running"]
+
+
+@pytest.mark.parametrize("keys", [("models", 0, "name"), ("shards",), ("name",)])
+def test_a_planted_folder_neither_names_files_elsewhere_nor_makes_work_without_end(read, keys):
+    campaign = read()
+    with Folder(campaign.output).held(campaign):
+        pass
+    path = pathlib.Path(campaign.output) / "campaign.json"
+    whole = json.loads(path.read_text())
+    place = whole
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = 10**15 if keys == ("shards",) else "../../elsewhere"
+    path.write_text(json.dumps(whole))
+    with pytest.raises(mrrope.Error, match="is not what mrrope campaign wrote"):
+        Folder(campaign.output).campaign()
+
+
+def test_json_that_is_nested_without_end_is_one_error_too(read):
+    campaign = read()
+    with Folder(campaign.output).held(campaign):
+        pass
+    folder = Folder(campaign.output)
+    (folder.path / "events.jsonl").write_text("[" * 200_000 + "\n")
+    assert not list(folder.events())
+    (folder.path / "campaign.json").write_text("[" * 200_000)
+    with pytest.raises(mrrope.Error, match="is not what mrrope campaign wrote"):
+        folder.campaign()
+
+
 def test_a_folder_that_cannot_be_written_is_one_line(read, tmp_path, capsys):
     from mrrope.campaign.command import main
 
@@ -307,6 +347,12 @@ def test_a_program_that_fails_is_quoted_by_its_last_start(tmp_path):
         with pytest.raises(mrrope.Error) as caught:
             programs.run(["sh", "-c", f"echo {text}; exit 7"], log)
     assert str(caught.value).endswith("ended with status 7: second")
+
+
+def test_the_last_words_of_a_program_do_not_reach_the_terminal_as_commands(tmp_path):
+    with pytest.raises(mrrope.Error) as error:
+        programs.run([sys.executable, "-c", r"print('a\x1b]0;title\x07b'); raise SystemExit(1)"], tmp_path / "log")
+    assert "a ]0;title b" in str(error.value)
 
 
 def test_a_program_ends_when_the_server_that_it_asks_has(tmp_path):

@@ -7,11 +7,10 @@ import argparse
 import dataclasses
 import json
 import os
-import subprocess
 import sys
 
 from .. import __version__
-from ..errors import Error
+from ..errors import Error, printable
 from . import costs, report
 from .board import board_of
 from .file import read_campaign
@@ -124,7 +123,7 @@ def _status(words: list[str]) -> int:
         return 0
     print("\n".join(board.lines()))
     for job, error in list(failed.items())[:10]:
-        print(f"failed    {job}: {error}")
+        print(printable(f"failed    {job}: {error}"))
     total = board.total()
     state = "running" if folder.is_held() else "complete" if total.done == total.jobs else "no driver runs"
     print(f"{campaign.name}: {total.done} of {total.jobs} jobs, {state}")
@@ -136,10 +135,7 @@ def _report(words: list[str]) -> int:
     parser.add_argument("folder", metavar="FOLDER", help="of a campaign")
     asked = parser.parse_args(words)
     folder = Folder(asked.folder)
-    try:
-        pages = report.write_pages(folder.campaign(), folder, program("mrrope", "MRROPE_BIN"))
-    except subprocess.CalledProcessError:
-        return 1
+    pages = report.write_pages(folder.campaign(), folder, program("mrrope", "MRROPE_BIN"))
     for page in pages:
         print(page)
     if not pages:

@@ -11,7 +11,7 @@ from .. import files as _files
 from .. import planning as _planning
 from ..errors import Error
 from .file import Model, as_folder
-from .folder import Folder
+from .folder import Folder, write_text_whole
 from .programs import run
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ def deliver(job: Job, folder: Folder) -> Delivered:
         said = f"expected a plan for {job.target} tokens, found one for {plan.context}"
         raise Error(said, "invalid argument", job.plan.name)
     file = folder.path / "plans" / job.model.name / f"{as_folder(job.plan.name)}.json"
-    _write_text(file, plan.to_json())
+    write_text_whole(file, plan.to_json())
     return Delivered(plan, file, config)
 
 
@@ -78,12 +78,3 @@ def _searched(job: Job, folder: Folder) -> pathlib.Path:
 
 def _gguf(model: Model) -> str:
     return model.path if model.path.endswith(".gguf") else model.vocabulary
-
-
-def _write_text(path: pathlib.Path, text: str) -> None:
-    import os
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(text, encoding="utf-8")
-    aside.replace(path)

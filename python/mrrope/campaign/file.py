@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SCHEMA = "mrrope.campaign/1"
 ENGINES = ("llama.cpp", "llama-server", "vllm", "sglang", "transformers", "endpoints")
 CHECKS = ("none", "length", "table")
+MOST_SHARDS = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +97,7 @@ def read_campaign(file: str, tiny: bool = False) -> Campaign:
 
 
 def _campaign(table: Table, path: Callable[[str], pathlib.Path], others: dict[str, object]) -> Campaign:
-    name = _name(table.text("name"), table.place("name"))
+    name = checked_name(table.text("name"), table.place("name"))
     models = tuple(_model(value, where, path) for value, where in table.list("models", "a list of models"))
     plans = tuple(_plan(value, where, path) for value, where in table.list("plans", "a list of plans"))
     lengths = read_lengths(table, "lengths") if table.has("lengths") else ()
@@ -113,7 +114,7 @@ def _campaign(table: Table, path: Callable[[str], pathlib.Path], others: dict[st
         plans=plans,
         measurements=measurements,
         target=target,
-        shards=table.whole("shards", 1, 100_000, 1),
+        shards=table.whole("shards", 1, MOST_SHARDS, 1),
         retries=table.whole("retries", 0, 100, 2),
         output=str(path(table.text("output", "a folder") if table.has("output") else f"runs/{name}")),
         published=str(path(table.text("published", "a file"))) if table.has("published") else "",
@@ -148,7 +149,7 @@ def _model(value: object, where: str, path: Callable[[str], pathlib.Path]) -> Mo
     )
     sizes.end()
     model = Model(
-        name=_name(table.text("name"), table.place("name")),
+        name=checked_name(table.text("name"), table.place("name")),
         path="" if engine == "endpoints" else _model_path(table, engine, path),
         engine=engine,
         gpus=table.number("gpus", 0, 64, 0),
@@ -246,7 +247,8 @@ def _environment_value(value: object, where: str) -> str:
     return str(value)
 
 
-def _name(text: str, where: str) -> str:
+def checked_name(text: str, where: str) -> str:
+    """Files and folders are called so."""
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", text):
         wrong(where, "a name of letters, digits, '.', '-' and '_'", text)
     return text

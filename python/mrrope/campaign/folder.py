@@ -23,7 +23,7 @@ import socket
 import time
 
 from ..errors import Error
-from .file import SCHEMA, Campaign, Model, PlanChoice, Size
+from .file import MOST_SHARDS, SCHEMA, Campaign, Model, PlanChoice, Size, checked_name
 from .measurements import Measurement
 
 TYPE_CHECKING = False
@@ -44,6 +44,7 @@ class Folder:
     def held(self, campaign: Campaign) -> Iterator[None]:
         """For one driver at a time. A kill gives it free, whatever else it leaves behind."""
         self.path.mkdir(parents=True, exist_ok=True)
+        self._refuse_another_content(campaign)
         with (self.path / "lock").open("a+b") as lock:
             if not _locked(lock):
                 lock.seek(0)
@@ -55,6 +56,14 @@ class Folder:
             self._take_up(campaign)
             shutil.rmtree(self.path / "running", ignore_errors=True)
             yield
+
+    def _refuse_another_content(self, campaign: Campaign) -> None:
+        """Before anything is written: what is replaced and swept here has to be ours."""
+        names = os.listdir(self.path)
+        first_start = all(name == "lock" or name.startswith(".campaign.json.") for name in names)  # a driver killed in it
+        if "campaign.json" not in names and not first_start:
+            said = f'expected an empty folder or that of "{campaign.name}", found something else in it'
+            raise Error(said, "invalid argument", str(self.path))
 
     def _take_up(self, campaign: Campaign) -> None:
         before = self.path / "campaign.json"
@@ -92,7 +101,7 @@ class Folder:
         """Complete, as it is asked for now: a campaign that asks for more samples goes on."""
         try:
             return bool(json.loads((self.path / step.folder / "done.json").read_text())["asked"] == _asked(step))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return False
 
     def set_done(self, step: Step, seconds: float) -> None:
@@ -107,7 +116,7 @@ class Folder:
             return _from_json(json.loads(path.read_text(encoding="utf-8")))
         except OSError as error:
             raise Error(error.strerror or "cannot be read", "input/output", str(path)) from None
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, Error):
             raise Error("is not what mrrope campaign wrote", "malformed", str(path)) from None
 
     def running(self) -> list[str]:
@@ -124,18 +133,23 @@ class Folder:
         path = self.path / "events.jsonl"
         with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
             for line in file:
-                with contextlib.suppress(ValueError):
+                with contextlib.suppress(ValueError, RecursionError):
                     event = json.loads(line)
                     if isinstance(event, dict):
                         yield event
 
 
 def write_whole(path: pathlib.Path, value: object) -> None:
+    """As JSON."""
+    write_text_whole(path, json.dumps(value, indent=1) + "\n")
+
+
+def write_text_whole(path: pathlib.Path, text: str) -> None:
     """Complete or not there, also for those who read it meanwhile and after a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
     with aside.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(value, indent=1) + "\n")
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     aside.replace(path)
@@ -168,4 +182,10 @@ def _from_json(value: dict[str, Any]) -> Campaign:
     )
     value["plans"] = tuple(PlanChoice(**{**one, "texts": tuple(one["texts"])}) for one in value["plans"])
     value["measurements"] = tuple(map(measurement, value["measurements"]))
-    return Campaign(**value)
+    campaign = Campaign(**value)
+    # A folder may come from anybody: names become those of files, and shards are counted through
+    for name in (campaign.name, *(model.name for model in campaign.models)):
+        checked_name(name, "name")
+    if not 1 <= campaign.shards <= MOST_SHARDS:
+        raise ValueError(campaign.shards)
+    return campaign

@@ -15,7 +15,7 @@ import sys
 import time
 import urllib.request
 
-from ..errors import Error
+from ..errors import Error, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,4 +129,4 @@ def _end_of(log: pathlib.Path) -> str:
         lines = file.read().decode(errors="replace").splitlines()
     started = max((at for at, line in enumerate(lines) if line.startswith("$ ")), default=-1)
     said = [line for line in lines[started + 1 :] if line.strip()]
-    return "; ".join(said[-4:]) or f"it said nothing; {log}"
+    return printable("; ".join(said[-4:])) or f"it said nothing; {log}"
