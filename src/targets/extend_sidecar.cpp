@@ -213,13 +213,16 @@ Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delive
   const fs::path source = fs::absolute(model.path, status);
   if (status) return Error{ErrorCode::io, status.message(), model.path};
   const Names names(options.output.empty() ? default_folder(source) : fs::path(options.output), source);
-  if (const auto ok = check_names(names, model, options.overwrite); !ok) return ok.error();
   const std::string overrides = sidecar_flags_of(gguf, delivery.gguf);
   GgufEdits edits = delivery.gguf;
   edits.set("mrrope.plan", GgufValue::text(to_json(plan)));
-  if (!options.dry_run) {
-    const std::string text = script_text(names, plan, overrides);
-    if (const auto ok = write_files(model, names, edits, text, options.overwrite); !ok) return ok.error();
+  // Names are looked at once, by the one who holds the folder: an undo beside it would take a link away between two
+  // looks.
+  if (const auto ok = options.dry_run
+                          ? check_names(names, model, options.overwrite)
+                          : write_files(model, names, edits, script_text(names, plan, overrides), options.overwrite);
+      !ok) {
+    return ok.error();
   }
   delivery.commands = {fmt::format("llama-server -m {{}} -c {} --override-kv {}", plan.context_target, overrides)};
   Extension out = described(model, delivery, plan, names.first.string());
