@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "cli/terminal.h"
 
@@ -24,11 +25,22 @@ except ImportError as error:
     sys.exit(1)
 sys.exit(main(sys.argv[3:])))py";
 
+// A wheel puts this program into an environment, whose python is the one that has the package; it need not be on PATH
+// (uvx, pipx, a path in full). Elsewhere, /usr/bin say, the python beside it would hide that of an active environment.
+std::string python() {
+  const char* named = std::getenv("MRROPE_PYTHON");  // NOLINT(concurrency-mt-unsafe)
+  if (named != nullptr && *named != '\0') return named;
+  std::error_code unseen;
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", unseen).parent_path();
+  const std::string beside = (folder / "python3").string();
+  const bool environment = std::filesystem::exists(folder.parent_path() / "pyvenv.cfg", unseen);
+  return environment && ::access(beside.c_str(), X_OK) == 0 ? beside : "python3";
+}
+
 }  // namespace
 
 int become_python(const std::string& module, const std::string& extra, const std::vector<std::string>& words) {
-  const char* named = std::getenv("MRROPE_PYTHON");  // NOLINT(concurrency-mt-unsafe)
-  std::vector<std::string> all = {named != nullptr && *named != '\0' ? named : "python3", "-c", kStart, module, extra};
+  std::vector<std::string> all = {python(), "-c", kStart, module, extra};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> arguments;
   for (std::string& word : all) arguments.push_back(word.data());

@@ -8,8 +8,9 @@
 
 namespace mrrope::cli {
 
-// Becomes a python ($MRROPE_PYTHON, else python3) that runs main(words) of mrrope.`module`; returns only if there is
-// none: an exit status. `extra`: what pip has to install, "mrrope[parquet]".
+// Becomes a python that runs main(words) of mrrope.`module`: $MRROPE_PYTHON, else that of the virtual environment whose
+// program this is, else python3. Returns only if there is none: an exit status. `extra`: what pip has to install,
+// "mrrope[parquet]".
 int become_python(const std::string& module, const std::string& extra, const std::vector<std::string>& words);
 
 }  // namespace mrrope::cli

@@ -11,6 +11,7 @@ function(mrrope_declare name repository tag commit)
                        PATCH_COMMAND ${CMAKE_COMMAND} -DCOMMIT=${commit}
                                      -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/check_commit.cmake
                        FIND_PACKAGE_ARGS ${ARGN})
+  set_property(GLOBAL PROPERTY mrrope_tag_${name} ${tag})  # for cmake/sbom.cmake
 endfunction()
 
 mrrope_declare(nlohmann_json nlohmann/json v3.11.2 bc889afb4c5bf1c0d8ee29ef35eaaf4c8bef8a5d 3.11)

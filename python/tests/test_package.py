@@ -85,13 +85,17 @@ def wheel():
     return pathlib.Path(os.environ["MRROPE_WHEEL"])
 
 
-def test_the_wheel_is_below_3_mb_and_holds_nothing_else(wheel):
-    assert wheel.stat().st_size < 3_000_000
+def test_the_wheel_is_below_12_mb_and_holds_the_package_and_the_programs(wheel):
+    assert wheel.stat().st_size < 12_000_000
     names = zipfile.ZipFile(wheel).namelist()
-    inside = sorted(name for name in names if ".dist-info/" not in name)
+    inside = sorted(name for name in names if ".dist-info/" not in name and ".data/" not in name)
     assert all(name.startswith("mrrope/") for name in inside), inside
     assert {pathlib.PurePath(name).suffix for name in inside} == {".json", ".py", ".pyi", ".so", ".typed"}, inside
     assert {"mrrope/campaign/command.py", "mrrope/campaign/mrrope.campaign-1.json"} <= set(inside)
+    beside = {name.split(".data/")[1] for name in names if ".data/" in name}
+    programs = {name for name in beside if name.startswith("scripts/")}
+    assert "scripts/mrrope" in programs and programs <= {"scripts/mrrope", "scripts/mrrope-eval"}, programs
+    assert all(name.startswith("data/share/") for name in beside - programs), beside
     assert any(name.endswith("LICENSE") for name in names)
 
 
