@@ -29,14 +29,18 @@ constexpr const char* kDescription =
     "\n"
     "Instead of a .gguf: a Hugging Face folder, or --spec dim=128,base=1e4,ctx=4k.\n";
 
-// Measuring lives in a program of its own beside this one, so that everything else starts without llama.cpp. `argv`:
-// its words, beginning with a name.
+// Measuring lives in a program of its own, so that everything else starts without llama.cpp: beside this one, unless a
+// package that has llama.cpp has put another into ../lib/mrrope (packaging/llama). `argv`: its words, beginning with a
+// name.
 int run_eval(char** argv) {
   std::error_code status;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", status);
-  const std::string program = (self.parent_path() / "mrrope-eval").string();
-  ::execv(program.c_str(), argv);
-  print_error(errno == ENOENT ? "this mrrope was built without llama.cpp and libcurl, or mrrope-eval is not beside it"
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", status).parent_path();
+  int cause = ENOENT;
+  for (const std::filesystem::path& place : {folder.parent_path() / "lib" / "mrrope", folder}) {
+    ::execv((place / "mrrope-eval").c_str(), argv);
+    if (errno != ENOENT) cause = errno;
+  }
+  print_error(cause == ENOENT ? "this mrrope was built without llama.cpp and libcurl, or mrrope-eval is not beside it"
                               : "mrrope-eval could not be started",
               "tools/llama_cpp builds llama.cpp; then cmake --preset release && cmake --build --preset release");
   return 1;
