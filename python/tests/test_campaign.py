@@ -357,7 +357,10 @@ def test_the_last_words_of_a_program_do_not_reach_the_terminal_as_commands(tmp_p
 
 def test_a_program_ends_when_the_server_that_it_asks_has(tmp_path):
     """mrrope eval would wait for it for five minutes."""
-    with programs.serving([sys.executable, "-m", "http.server", "{port}"], tmp_path / "server.txt", {}, "/") as server:
+    serve = "import sys, http.server as h; h.HTTPServer((sys.argv[2], int(sys.argv[4])), h.SimpleHTTPRequestHandler).serve_forever()"
+    # A name with {port} in it is a name
+    with programs.serving([sys.executable, "-c", serve + "  # {port}"], tmp_path / "server.txt", {}, "/") as server:
+        assert "# {port}" in " ".join(server.process.args)
         server.process.kill()
         began = time.monotonic()
         with pytest.raises(mrrope.Error, match="the server ended") as caught:

@@ -88,7 +88,7 @@ def test_servers_that_are_there_are_asked_and_not_stopped(tmp_path):
     from mrrope.campaign.programs import serving
 
     command = [campaigns.llama_server(), "-m", str(TINY), "-c", "1024", "-t", "1", "-np", "1", "--alias", "tiny"]
-    with serving([*command, "--port", "{port}"], tmp_path / "server.txt", {}, "/health") as server:
+    with serving(command, tmp_path / "server.txt", {}) as server:
         model = {"name": "tiny", "engine": "endpoints", "endpoints": {"mine": [server.url]}, "vocabulary": str(TINY)}
         file = write(tmp_path, models=[model], plans=[{"method": "none", "name": "mine"}], lengths=[448, 512])
         drive(file, "--local")

@@ -62,12 +62,14 @@ def run(
 
 
 @contextlib.contextmanager
-def serving(words: list[str], log: pathlib.Path, environment: Mapping[str, str], health: str) -> Iterator[Server]:
-    """A server, once it answers; `{port}` in its words is filled in. It ends with the block."""
+def serving(
+    words: list[str], log: pathlib.Path, environment: Mapping[str, str], health: str = "/health"
+) -> Iterator[Server]:
+    """A server, once it answers, on a free port of this machine (--host, --port). It ends with the block."""
     port = _free_port()
     log.parent.mkdir(parents=True, exist_ok=True)
     url = f"http://127.0.0.1:{port}"
-    with _started([word.replace("{port}", str(port)) for word in words], log, environment) as process:
+    with _started([*words, "--host", "127.0.0.1", "--port", str(port)], log, environment) as process:
         last = time.monotonic() + _START_SECONDS
         while not _answers(url + health):
             if process.poll() is not None:

@@ -9,26 +9,22 @@ Each is a context, inside which the model runs:
 
 from __future__ import annotations
 
-import contextlib
-
-from . import endpoints, llama_cpp, llama_server, sglang, transformers, vllm
+from . import endpoints, llama_cpp, llama_server, served, sglang, transformers, vllm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import contextlib
 
     from ..delivery import Delivered
     from ..folder import Folder
     from ..jobs import Job
-    from .running import Running
-
-    Ready = Callable[[Job, Delivered | None, Folder, str], contextlib.AbstractContextManager[Running]]
+    from .running import Ready, Running
 
 _READY: dict[str, Ready] = {
     "llama.cpp": llama_cpp.ready,
-    "llama-server": llama_server.ready,
-    "vllm": vllm.ready,
-    "sglang": sglang.ready,
+    "llama-server": served.by(llama_server.command),
+    "vllm": served.by(vllm.command),
+    "sglang": served.by(sglang.command),
     "transformers": transformers.ready,
     "endpoints": endpoints.ready,
 }

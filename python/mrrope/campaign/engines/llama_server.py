@@ -3,27 +3,19 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from ... import files as _files
 from ..file import as_folder
 from ..programs import program
-from .options import as_words, from_shell
-from .served import started
+from .options import from_shell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..delivery import Delivered
     from ..folder import Folder
     from ..jobs import Job
-    from .running import Running
 
 
-@contextlib.contextmanager
-def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> Iterator[Running]:
-    assert delivered is not None
+def command(job: Job, delivered: Delivered, folder: Folder) -> list[str]:
     model = job.model
     # A folder for each shard: they are written beside each other, and weigh nothing
     place = folder.path / "delivered" / model.name / as_folder(job.plan.name) / f"{job.shard}"
@@ -32,9 +24,5 @@ def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) ->
         model.path, plan=delivered.plan, trained=model.trained or None, sidecar=True, output=str(place), overwrite=True,
         any_factor=True,
     )  # fmt: skip
-    command = from_shell(written.commands[-1])[1:]  # llama-server -m … -c … --override-kv …
-    server = program(model.program or "llama-server")
-    words = [server, *command, "--alias", model.name, "--host", "127.0.0.1", "--port", "{port}"]
-    words += as_words(model.options)
-    with started(words, job, delivered, folder, mrrope) as running:
-        yield running
+    words = from_shell(written.commands[-1])[1:]  # llama-server -m … -c … --override-kv …
+    return [program(model.program or "llama-server"), *words, "--alias", model.name]

@@ -7,9 +7,15 @@ import dataclasses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import contextlib
     from collections.abc import Callable
 
+    from ..delivery import Delivered
+    from ..folder import Folder
+    from ..jobs import Job
     from ..programs import Server
+
+    Ready = Callable[[Job, Delivered | None, Folder, str], contextlib.AbstractContextManager["Running"]]
 
 
 @dataclasses.dataclass(frozen=True)

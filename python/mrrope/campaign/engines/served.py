@@ -11,24 +11,30 @@ from .running import Running
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..delivery import Delivered
     from ..folder import Folder
     from ..jobs import Job
+    from .running import Ready
+
+    Command = Callable[[Job, Delivered, Folder], list[str]]
 
 _REACHED = 0.95  # of a length that is counted by estimate, as probe says itself
 
 
-@contextlib.contextmanager
-def started(
-    command: list[str], job: Job, delivered: Delivered, folder: Folder, mrrope: str, health: str = "/health"
-) -> Iterator[Running]:
-    """`command` has `{port}` where the port goes, and serves the model under its name."""
-    logs = folder.path / "logs" / job.name
-    with serving(command, logs / "server.txt", job.model.environment, health) as server:
-        check(server, job, delivered, folder, mrrope)
-        yield asking([server.url], job, mrrope, server)
+def by(command: Command) -> Ready:
+    """Servers that `command` starts under the model's name, with the campaign's options behind."""
+
+    @contextlib.contextmanager
+    def ready(job: Job, delivered: Delivered | None, folder: Folder, mrrope: str) -> Iterator[Running]:
+        assert delivered is not None
+        words = [*command(job, delivered, folder), *as_words(job.model.options)]
+        with serving(words, folder.path / "logs" / job.name / "server.txt", job.model.environment) as server:
+            check(server, job, delivered, folder, mrrope)
+            yield asking([server.url], job, mrrope, server)
+
+    return ready
 
 
 def check(server: Server, job: Job, delivered: Delivered, folder: Folder, mrrope: str) -> None:
