@@ -38,9 +38,16 @@ void add_report(CLI::App& program, Action& action);
 void add_merge(CLI::App& program, Action& action);
 void add_export(CLI::App& program, Action& action);
 void add_methods(CLI::App& program, Action& action);
+void add_demo(CLI::App& program, Action& action);
 
 // mrrope campaign: becomes the Python that has it. `argv`: its words, beginning with a name. Returns if there is none.
 int run_campaign(int argc, char** argv);
+
+// What to do about a mrrope that runs no models.
+inline constexpr const char* kGetEval =
+    "pip install 'mrrope[eval]'; or from source: tools/llama_cpp, then cmake --preset release && cmake --build "
+    "--preset "
+    "release";
 
 // Prints the error and what to do about it; 2 if it lies in what was typed (its place is a flag), else 1.
 int fail(const Error& error, std::string_view hint = {});

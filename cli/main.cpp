@@ -42,7 +42,7 @@ int run_eval(char** argv) {
   }
   print_error(cause == ENOENT ? "this mrrope was built without llama.cpp and libcurl, or mrrope-eval is not beside it"
                               : "mrrope-eval could not be started",
-              "tools/llama_cpp builds llama.cpp; then cmake --preset release && cmake --build --preset release");
+              kGetEval);
   return 1;
 }
 
@@ -109,6 +109,7 @@ int run(std::vector<std::string> words) {
   add_merge(program, action);
   add_export(program, action);
   add_methods(program, action);
+  add_demo(program, action);
   return run_program(program, action, argc, argv);
 }
 

@@ -24,6 +24,7 @@ install(EXPORT mrrope-targets NAMESPACE mrrope:: DESTINATION ${CMAKE_INSTALL_LIB
 if(MRROPE_BUILD_CLI)
   set(share ${PROJECT_BINARY_DIR}/share)
   install(TARGETS mrrope_cli)
+  install(FILES ${share}/tiny-512.gguf DESTINATION ${CMAKE_INSTALL_DATADIR}/mrrope)
   install(FILES ${share}/mrrope.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${share}/mrrope.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME mrrope)
   install(FILES ${share}/_mrrope DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

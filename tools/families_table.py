@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Puts "Does it work with mine?" into README.md: what `mrrope extend` writes for each family of tests/families and each engine.
+"""Puts its table into docs/models.md: what `mrrope extend` writes for each family of tests/families and each engine.
 
     tools/families_table.py build/release/mrrope            renews what stands between the marks
     tools/families_table.py build/release/mrrope --check    exit status 1 if that is not what the program says
 
-Nothing is written but README.md: the commands are dry runs, to four times the trained length.
+Nothing is written but docs/models.md: the commands are dry runs, to four times the trained length.
 """
 import json
 import pathlib
@@ -24,15 +24,15 @@ PLUG_IN = "> plan.json"  # what is offered where no file carries a plan
 
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
+    page = ROOT / "docs" / "models.md"
+    text = page.read_text(encoding="utf-8")
     head, rest = text.split(BEGIN)
     renewed = head + BEGIN + table(program) + END + rest.split(END)[1]
     if "--check" in sys.argv:
         if renewed != text:
-            print(f"{readme} is not current; run tools/families_table.py {sys.argv[1]}")
+            print(f"{page} is not current; run tools/families_table.py {sys.argv[1]}")
         return int(renewed != text)
-    readme.write_text(renewed, encoding="utf-8")
+    page.write_text(renewed, encoding="utf-8")
     return 0
 
 

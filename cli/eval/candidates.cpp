@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of a measurement: methods times factors, and the rungs of a ladder.
+// The rows of a measurement: methods times factors, plan files, and the rungs of a ladder.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,6 +51,17 @@ Result<std::vector<eval::Candidate>> methods_of(const EvalOptions& options, cons
   return candidates;
 }
 
+// Under the name of its method: the same plan by --methods is the same row.
+Result<eval::Candidate> row_of(const std::string& path, const RopeSpec& spec) {
+  Result<Plan> plan = plan_of_file(path);
+  if (!plan) return plan.error();
+  if (const auto ok = check_fit(*plan, spec); !ok) return Error{ok.error().code, ok.error().message, path};
+  const std::string name = spell(plan->method);
+  if (name == "none") return eval::Candidate{"none", 1, std::nullopt};
+  const double factor = plan->factor;
+  return eval::Candidate{name, factor, *std::move(plan)};
+}
+
 Result<std::vector<eval::Candidate>> rungs_of(const std::string& path, const RopeSpec& spec, std::int64_t longest) {
   const Result<std::string> text = read_text(path);
   if (!text) return text.error();
@@ -75,9 +86,17 @@ Result<std::vector<eval::Candidate>> candidates_of(const EvalOptions& options, s
   if (!file) return file.error();
   const Result<RopeSpec> spec = rope_spec(*file);
   if (!spec) return Error{spec.error().code, to_string(spec.error()), options.model};
-  const bool alone = !options.ladder.empty() && options.methods.empty() && options.factors.empty();
+  const bool files = !options.plans.empty() || !options.ladder.empty();
+  const bool alone = files && options.methods.empty() && options.factors.empty();
   Result<std::vector<eval::Candidate>> candidates = alone ? std::vector<eval::Candidate>() : methods_of(options, *spec);
-  if (!candidates || options.ladder.empty()) return candidates;
+  if (!candidates) return candidates;
+  for (const std::string& path : options.plans) {
+    Result<eval::Candidate> row = row_of(path, *spec);
+    if (!row) return row.error();
+    const auto same = [&](const eval::Candidate& other) { return other.same_row(*row); };
+    if (std::none_of(candidates->begin(), candidates->end(), same)) candidates->push_back(*std::move(row));
+  }
+  if (options.ladder.empty()) return candidates;
   Result<std::vector<eval::Candidate>> rungs = rungs_of(options.ladder, *spec, longest);
   if (!rungs) return rungs.error();
   for (eval::Candidate& rung : *rungs) candidates->push_back(std::move(rung));

@@ -47,10 +47,10 @@ constexpr Kind kKinds[] = {
 };
 
 // What a server was started with, and no request changes.
-constexpr const char* kOfTheEngine[] = {"--methods",     "--factor",      "--ladder",       "--chat-template",
-                                        "--no-sharing",  "--flash-attn",  "--cache-type-k", "--cache-type-v",
-                                        "--cache-types", "--ubatch-size", "--n-gpu-layers", "--rpc",
-                                        "--tensor-split"};
+constexpr const char* kOfTheEngine[] = {"--methods",       "--factor",      "--plan",        "--ladder",
+                                        "--chat-template", "--no-sharing",  "--flash-attn",  "--cache-type-k",
+                                        "--cache-type-v",  "--cache-types", "--ubatch-size", "--n-gpu-layers",
+                                        "--rpc",           "--tensor-split"};
 
 void add_sample_options(CLI::App& command, const Kind& kind, BenchmarkCommand& b) {
   const std::string_view group = kind.group;
@@ -107,7 +107,7 @@ void add_benchmarks(CLI::App& program, Action& action, const std::vector<std::st
     CLI::App* command = program.add_subcommand(kind.group, kind.summary);
     command->add_option("-m", b->eval.model, "a .gguf; with --endpoint only its vocabulary")->type_name("FILE");
     add_plan_options(*command, b->eval, false);
-    add_ladder_option(*command, b->eval);
+    add_file_options(*command, b->eval);
     add_sample_options(*command, kind, *b);
     add_output_options(*command, b->eval);
     command

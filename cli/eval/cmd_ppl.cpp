@@ -16,10 +16,10 @@ namespace mrrope::cli {
 namespace {
 
 // What a server was started with, and no request changes; and what only logits tell.
-constexpr const char* kOfTheEngine[] = {"--methods",      "--factor",      "--trained",     "--ladder",
-                                        "--kl",           "--protocol",    "--flash-attn",  "--cache-type-k",
-                                        "--cache-type-v", "--cache-types", "--ubatch-size", "--n-gpu-layers",
-                                        "--rpc",          "--tensor-split"};
+constexpr const char* kOfTheEngine[] = {"--methods",      "--factor",       "--trained",     "--plan",
+                                        "--ladder",       "--kl",           "--protocol",    "--flash-attn",
+                                        "--cache-type-k", "--cache-type-v", "--cache-types", "--ubatch-size",
+                                        "--n-gpu-layers", "--rpc",          "--tensor-split"};
 
 int run_ppl(const PplCommand& asked, const std::vector<std::string>& words) {
   PplCommand command = asked;
@@ -61,7 +61,7 @@ void add_ppl(CLI::App& program, Action& action, const std::vector<std::string>& 
       ->required()
       ->type_name("TEXT");
   add_plan_options(*command, ppl->eval, false);
-  add_ladder_option(*command, ppl->eval);
+  add_file_options(*command, ppl->eval);
   command->add_option("--lengths", ppl->lengths, "tokens of text: 8k,16k,32k")->required()->type_name("LIST");
   command
       ->add_option("--kl", ppl->kl, "also how far the first N tokens move from the\nunextended model (KL divergence)")

@@ -78,7 +78,12 @@ void add_plan_options(CLI::App& command, EvalOptions& options, bool factor_requi
   add_trained(command, options.trained);
 }
 
-void add_ladder_option(CLI::App& command, EvalOptions& options) {
+void add_file_options(CLI::App& command, EvalOptions& options) {
+  command
+      .add_option("--plan", options.plans,
+                  "a plan file, or the folder of mrrope tune, as one more\nrow; may be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   command
       .add_option("--ladder", options.ladder,
                   "a ladder of mrrope ladder, as one more row: each text\nunder the rung that it needs")

@@ -24,8 +24,9 @@ struct EvalOptions {
   std::vector<std::string> texts;
   std::string methods;
   std::string factors;
-  std::string ladder;   // --ladder
-  std::string trained;  // --trained
+  std::vector<std::string> plans;  // --plan
+  std::string ladder;              // --ladder
+  std::string trained;             // --trained
   std::string output;
   bool json = false;
   LlamaModelOptions load;
@@ -37,8 +38,8 @@ struct EvalOptions {
 // -m, -f, --methods, --factor, --trained, -o, --json and the flags of llama.cpp.
 void add_eval_options(CLI::App& command, EvalOptions& options);
 
-// --ladder: a file, whose rungs are one more row.
-void add_ladder_option(CLI::App& command, EvalOptions& options);
+// --plan and --ladder: files, each one more row.
+void add_file_options(CLI::App& command, EvalOptions& options);
 
 // --cache-types: each plan once with each of them.
 void add_cache_option(CLI::App& command, EvalOptions& options);
@@ -49,8 +50,8 @@ void add_plan_options(CLI::App& command, EvalOptions& options, bool factor_requi
 void add_output_options(CLI::App& command, EvalOptions& options);
 void add_llama_options(CLI::App& command, EvalOptions& options);
 
-// The methods times the factors, on this model; none is the file as it is, once. With --ladder its rungs, after those
-// that were asked for, if any were. `longest`: of the texts; an error if the ladder does not reach it.
+// The methods times the factors, on this model; none is the file as it is, once. Then plan files and the rungs of a
+// ladder, which may stand alone. `longest`: of the texts; an error if the ladder does not reach it.
 Result<std::vector<eval::Candidate>> candidates_of(const EvalOptions& options, std::int64_t longest = 0);
 
 // "8k,16k,32k", ascending. `flag` for errors.

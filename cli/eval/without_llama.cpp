@@ -13,9 +13,6 @@ namespace mrrope::cli {
 
 namespace {
 
-constexpr const char* kHint =
-    "tools/llama_cpp builds llama.cpp; then cmake --preset release && cmake --build --preset release";
-
 Error no_llama(const std::string& where) {
   return {ErrorCode::unsupported, "this mrrope was built without llama.cpp and runs no models", where};
 }
@@ -24,7 +21,7 @@ void add_missing(CLI::App& program, Action& action, const char* name, const char
   CLI::App* command =
       program.add_subcommand(name, std::string(summary) + "\n\nNot in this mrrope: it was built without llama.cpp.\n");
   command->allow_extras();
-  command->callback([&action] { action = [] { return fail(no_llama(""), kHint); }; });
+  command->callback([&action] { action = [] { return fail(no_llama(""), kGetEval); }; });
 }
 
 }  // namespace
@@ -47,12 +44,12 @@ void add_attention(CLI::App& program, Action& action) {
 
 int run_in_process(EvalOptions /*eval*/, const BenchmarkCommand& /*command*/, const eval::TaskTexts& /*texts*/,
                    eval::BenchmarkOptions /*options*/, const std::vector<std::string>& /*words*/) {
-  return fail(no_llama("-m"), "--endpoint asks servers; or: " + std::string(kHint));
+  return fail(no_llama("-m"), "--endpoint asks servers; or: " + std::string(kGetEval));
 }
 
 int run_ppl_in_process(const PplCommand& /*command*/, const std::vector<std::int64_t>& /*lengths*/,
                        const std::vector<std::string>& /*words*/) {
-  return fail(no_llama("-m"), "--endpoint asks servers; or: " + std::string(kHint));
+  return fail(no_llama("-m"), "--endpoint asks servers; or: " + std::string(kGetEval));
 }
 
 Result<eval::TokenCount> vocabulary_count(const EvalOptions& /*eval*/) {

@@ -94,7 +94,7 @@ Result<Extension> extend_gguf(const ModelFile& model, const Plan& plan, const Ex
   Extension out = described(model, *delivery, plan, *target);
   address_front_end(engine, plan, out);
   out.changes = rows_of(*model.gguf(), *edits);
-  out.changes.push_back({"mrrope.padding", "", "(filler, if blocks need it)"});
+  out.changes.push_back({"mrrope.padding", "", "(filler)"});
   out.written = *target;
   const bool modelfile = engine == "ollama" && !target->empty();
   if (modelfile) {

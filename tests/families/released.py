@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The families of the README's table: for each one an example, its config.json as released (the fields that say how it
+"""The families of the table in docs/models.md: for each one an example, its config.json as released (the fields that say how it
 rotates and how large it is), and the keys of its GGUF that do not follow from them.
 
 `certain`: False where a value is from memory or from the documentation of a conversion and not from the released file.

@@ -39,9 +39,12 @@ def evaluate(*arguments, model=MODEL, text=TEXT, task="ppl"):
     return {(row["method"], row["length"]): row for row in report["results"]}
 
 
-def table(method, factor=16):
-    done = subprocess.run([MRROPE, "plan", MODEL, "--factor", str(factor), "--method", method, "--json"], capture_output=True, text=True, check=True)
-    plan = json.loads(done.stdout)
+def plan_file(*words):
+    return subprocess.run([MRROPE, "plan", MODEL, "--factor", "16", *words, "--json"], capture_output=True, text=True, check=True).stdout
+
+
+def table(method):
+    plan = json.loads(plan_file("--method", method))
     return np.array(plan["inv_freq"]), plan["attention_scale"]
 
 
@@ -114,6 +117,32 @@ def test_extended_file_and_plan_give_the_same_number(tmp_path):
     baked = evaluate("--factor", 1, "--methods", "none", "--lengths", "2k", model=tmp_path / "x.gguf")["none", 2048]
     injected = evaluate("--factor", 16, "--methods", "mrrope-uni", "--lengths", "2k")["mrrope-uni", 2048]
     assert baked["ppl"] == injected["ppl"]
+
+
+def test_a_plan_file_is_a_row_and_the_same_as_its_method(tmp_path, exact, reference):
+    (tmp_path / "pro.json").write_text(plan_file("--method", "mrrope-pro"))
+    (tmp_path / "mine.json").write_text(plan_file("--method", "custom:factors=" + "/".join(f"{1 + i / 8:g}" for i in range(32)) + ":attention_scale=1.1"))
+    options = ["--lengths", 1024, "-fa", "off", "-ctk", "f32", "-ctv", "f32"]
+    alone = evaluate("--plan", tmp_path / "mine.json", *options, model=exact)
+    inv_freq = 10000.0 ** (-np.arange(32) / 32) / (1 + np.arange(32) / 8)
+    (mine, row), = alone.items()
+    assert mine[0].startswith("custom:factors=1/1.125/")
+    assert math.log(row["ppl"]) == pytest.approx(reference.nll(tokens(1024), inv_freq, 1.1)[:1023].mean(), rel=1e-4)
+    beside = evaluate("--methods", "none,mrrope-pro", "--factor", 16, "--plan", tmp_path / "pro.json", "--plan", tmp_path / "mine.json",
+                      *options, model=exact)
+    assert [method for method, _ in beside] == ["none", "mrrope-pro", mine[0]]
+    assert beside[mine]["ppl"] == row["ppl"]
+    assert evaluate("--plan", tmp_path / "pro.json", *options, model=exact)["mrrope-pro", 1024]["ppl"] == beside["mrrope-pro", 1024]["ppl"]
+
+
+def test_a_plan_file_of_another_model_is_refused(tmp_path):
+    other = subprocess.run([MRROPE, "plan", "--spec", "dim=128,base=10000,ctx=4096", "-c", "64k", "--json"], capture_output=True, text=True,
+                           check=True).stdout
+    (tmp_path / "other.json").write_text(other)
+    done = subprocess.run([MRROPE, "eval", "ppl", "-m", MODEL, "-f", TEXT, "--plan", tmp_path / "other.json", "--lengths", "512"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "other.json: " in done.stderr and "128" in done.stderr and "64" in done.stderr
 
 
 def test_a_jsonl_is_documents_one_per_line(tmp_path):

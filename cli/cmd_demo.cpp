@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+//
+// mrrope demo: the small model that comes with mrrope, from its file to a page of measured results, by the commands
+// that people type. It does nothing that they do not do.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/programs.h"
+#include "cli/terminal.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+struct Options {
+  std::string folder = "mrrope-demo";
+};
+
+struct Step {
+  const char* why;
+  Words words;
+};
+
+// Where an installation, an unpacked archive or a build has it; empty: nowhere.
+fs::path small_model() {
+  const fs::path program = this_program();
+  std::error_code unseen;
+  for (const fs::path& place :
+       {program.parent_path().parent_path() / "share/mrrope", program.parent_path() / "share"}) {
+    const fs::path model = place / "tiny-512.gguf";
+    if (fs::is_regular_file(model, unseen)) return model;
+  }
+  return {};
+}
+
+// An Error if there is no place for the files of the demo.
+Result<void> make_place(const fs::path& folder) {
+  std::error_code status;
+  fs::create_directories(folder, status);
+  if (!status && !fs::is_empty(folder, status) && !status) {
+    return Error{ErrorCode::invalid_argument, "the folder is not empty; name another with -o", folder.string()};
+  }
+  if (!status) fs::copy_file(small_model(), folder / "model.gguf", status);
+  if (status) return Error{ErrorCode::io, status.message(), folder.string()};
+  return {};
+}
+
+std::vector<Step> steps_in(const fs::path& folder) {
+  const std::string model = (folder / "model.gguf").string();
+  const std::string longer = (folder / "longer.gguf").string();
+  const std::string run = (folder / "needles").string();
+  return {
+      {"What is it?", {"inspect", model}},
+      {"Four times its length. The original stays as it is.", {"extend", model, "-c", "2k", "-o", longer}},
+      {"What do engines make of the new file?", {"doctor", longer}},
+      {"Does it find a number that is hidden in a long text, without the extension and with it?",
+       {"eval", "niah", "-m", model, "--methods", "none,mrrope-pro", "--factor", "4", "--lengths", "512,2k", "--depths",
+        "6", "-o", run}},
+      {"Is the difference more than luck?", {"compare", run}},
+      {"The same as a page.", {"report", run, "-o", (folder / "page.html").string()}},
+  };
+}
+
+int run_demo(const Options& options) {
+  const auto began = std::chrono::steady_clock::now();
+  const fs::path folder = options.folder;
+  if (small_model().empty()) {
+    return fail(Error{ErrorCode::io, "the small model, share/mrrope/tiny-512.gguf, is not beside this mrrope", ""},
+                kGetEval);
+  }
+  if (const auto ok = make_place(folder); !ok) return fail(ok.error());
+  print("A model of 2 MB, trained for texts of 512 tokens, reads 2048 of them.\n");
+  for (const Step& step : steps_in(folder)) {
+    std::string command = "$ mrrope";
+    for (const std::string& word : step.words) command += " " + base::shell_quoted(word);
+    print("\n{}\n{}\n", dim(wrap(step.why, terminal().width, 0)), bold(command));
+    if (const int status = run_this_program(step.words); status != 0) {
+      note("The demo ends here; {} has what it made.\n", folder.string());
+      return status;
+    }
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  print("\n");
+  print_fact("done", fmt::format("in {:.0f} s: open {} in a browser", took.count(), (folder / "page.html").string()));
+  print_fact("next", "mrrope inspect model.gguf   # yours");
+  return 0;
+}
+
+}  // namespace
+
+void add_demo(CLI::App& program, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("demo",
+                                             "a small model extended, asked and measured, in a minute\n"
+                                             "\n"
+                                             "  mrrope demo\n");
+  command->add_option("-o,--output", options->folder, "a new folder (mrrope-demo)")->type_name("FOLDER");
+  command->callback([options, &action] { action = [options] { return run_demo(*options); }; });
+}
+
+}  // namespace mrrope::cli
