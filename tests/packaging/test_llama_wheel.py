@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""`pip install 'mrrope[eval]'` as people get it: both wheels in an environment of their own, without a compiler, and removed again.
+
+MRROPE_WHEELS names the folder that has them, MRROPE_WHEEL_PYTHON a python that can have them. tools/wheels makes them and runs this.
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WHEELS = pathlib.Path(os.environ["MRROPE_WHEELS"]).resolve()
+PYTHON = os.environ.get("MRROPE_WHEEL_PYTHON", sys.executable)
+LLAMA = next(WHEELS.glob("mrrope_llama-*.whl"))
+
+
+def files_below(folder):
+    return {path for path in folder.rglob("*") if "__pycache__" not in path.parts and not path.is_dir()}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("installed")
+    subprocess.run([PYTHON, "-m", "venv", folder / "env"], check=True)
+    pip = [folder / "env/bin/python", "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, "numpy"], check=True)
+    before = files_below(folder / "env")
+    subprocess.run([*pip, "--no-index", "--find-links", WHEELS, "mrrope[eval]"], check=True)
+    return folder, before
+
+
+def run(place, *words, **options):
+    folder, _ = place
+    environment = {"PATH": "/nowhere", "OMP_WAIT_POLICY": "passive", **options.pop("env", {})}
+    done = subprocess.run([folder / "env/bin/mrrope", *words], env=environment, capture_output=True, text=True, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_demo_runs_in_an_empty_environment(place, tmp_path):
+    began = time.monotonic()
+    said = run(place, "demo", cwd=tmp_path)
+    print(f"demo: {time.monotonic() - began:.1f} s")
+    records = [json.loads(line) for line in (tmp_path / "mrrope-demo/needles/records.jsonl").read_text().splitlines()]
+    right = [(record["method"], record["answer"]["length"], record["answer"]["score"]) for record in records]
+    assert right.count(("mrrope-pro", 2048, 1)) == 6 and right.count(("none", 2048, 0)) == 6, said
+
+
+def test_it_takes_no_library_of_the_system_that_is_llamas(place):
+    """As the loader sees it: every library of llama.cpp and OpenMP is that of the wheel."""
+    folder, _ = place
+    home = folder / "env/lib/mrrope"
+    listed = subprocess.run(["ldd", home / "mrrope-eval"], capture_output=True, text=True, check=True).stdout
+    found = dict(re.findall(r"(\S+) => (\S+)", listed))
+    for name in ("libllama.so.0", "libggml.so.0", "libggml-base.so.0"):
+        assert pathlib.Path(found[name]).resolve().is_relative_to(home), listed
+    backends = sorted(path.name for path in (home / "lib").glob("libggml-cpu-*.so"))
+    assert {"libggml-cpu-x64.so", "libggml-cpu-haswell.so"} <= set(backends), backends
+    for path in [home / "mrrope-eval", *home.glob("lib/*.so*"), home / "libggml-mrrope.so"]:
+        head = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
+        assert not re.search(r"R(UN)?PATH.*\[[^$]", head), f"{path.name} looks into a folder of the machine that built it"
+
+
+def test_every_licence_of_what_is_inside_is_inside():
+    names = zipfile.ZipFile(LLAMA).namelist()
+    licences = {pathlib.PurePath(name).name for name in names if "/licenses/" in name}
+    assert {"LICENSE", "llama.cpp.txt", "curl.txt", "openssl.txt"} <= licences, licences
+    assert any(name.endswith("share/mrrope/tiny-512.gguf") for name in names)
+
+
+def test_zz_no_file_is_left_when_it_is_removed(place):
+    folder, before = place
+    subprocess.run([folder / "env/bin/python", "-m", "pip", "uninstall", "--quiet", "--yes", "mrrope", "mrrope-llama"], check=True)
+    assert files_below(folder / "env") == before
