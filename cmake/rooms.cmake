@@ -2,7 +2,8 @@
 # One library per folder of src/ (a room), linked along the direction in which includes may point (docs/architecture.md).
 
 if(MRROPE_ZIG_TARGET MATCHES "musl$")
-  set_source_files_properties(src/files/linux/file.cpp src/runs/merge.cpp PROPERTIES
+  file(GLOB files_of_linux src/files/linux/*.cpp)
+  set_source_files_properties(${files_of_linux} src/runs/merge.cpp PROPERTIES
                               COMPILE_OPTIONS "-include;${PROJECT_SOURCE_DIR}/cmake/toolchains/musl.h")
 endif()
 

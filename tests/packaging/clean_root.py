@@ -22,6 +22,7 @@ def add_shell(root):
 
 def add_work(root):
     """/work with the files that README's examples begin with, of nobody."""
+    (root / "proc").mkdir(exist_ok=True)
     work = root / "work"
     (work / "Qwen3-8B").mkdir(parents=True)
     shutil.copy(ROOT / "tests/models/tiny-512.gguf", work / "model.gguf")
@@ -30,11 +31,14 @@ def add_work(root):
         shutil.chown(path, NOBODY, NOBODY)
 
 
-def run(root, command, *, path="/bin", env=None, network=False, user=NOBODY, status=0):
+# /proc is mounted for the time of the command: mrrope finds mrrope-eval beside itself by it.
+WITH_PROC = 'mount -t proc proc "$1/proc" && exec chroot --userspec="$2" "$1" /bin/sh -c "cd /work && $3"'
+
+
+def run(root, command, *, path="/bin", env=None, user=NOBODY, status=0):
     """What `sh -c command` says in /work of `root`."""
-    words = [] if network else ["unshare", "--net"]
-    words += ["chroot", f"--userspec={user}:{user}", root, "/bin/sh", "-c", f"cd /work && {command}"]
-    done = subprocess.run(words, env={"PATH": f"{path}:/usr/sbin:/sbin:/usr/bin", **(env or {})}, capture_output=True, text=True,
+    words = ["unshare", "--net", "--mount", "/bin/sh", "-c", WITH_PROC, "sh", root, f"{user}:{user}", command]
+    done = subprocess.run(words, env={"PATH": f"{path}:/usr/sbin:/sbin:/usr/bin:/bin", **(env or {})}, capture_output=True, text=True,
                           timeout=600, errors="replace")
     assert done.returncode == status, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
