@@ -26,7 +26,9 @@ set(CMAKE_C_COMPILER ${mrrope_zig} cc -target ${MRROPE_ZIG_TARGET})
 set(CMAKE_CXX_COMPILER ${mrrope_zig} c++ -target ${MRROPE_ZIG_TARGET})
 set(CMAKE_CXX_COMPILER_LAUNCHER "")  # zig has a cache of its own, and ccache does not understand the call
 # To link one program for a question of CMake, zig would first compile all of libc++, for minutes
-set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+if(NOT DEFINED CMAKE_TRY_COMPILE_TARGET_TYPE)
+  set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+endif()
 foreach(answer PIE NO_PIE)
   set(CMAKE_CXX_LINK_${answer}_SUPPORTED YES CACHE INTERNAL "")
 endforeach()
