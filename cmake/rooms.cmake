@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: MIT
 # One library per folder of src/ (a room), linked along the direction in which includes may point (docs/architecture.md).
 
+if(MRROPE_ZIG_TARGET MATCHES "musl$")
+  file(GLOB files_of_linux src/files/linux/*.cpp)
+  set_source_files_properties(${files_of_linux} src/runs/merge.cpp PROPERTIES
+                              COMPILE_OPTIONS "-include;${PROJECT_SOURCE_DIR}/cmake/toolchains/musl.h")
+endif()
+
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
 
@@ -8,6 +14,9 @@ check_pie_supported(LANGUAGES CXX)
 # the result. The checks of _GLIBCXX_ASSERTIONS are those of [] and front(), in the optimised build, too.
 function(mrrope_harden target)
   target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
+  if(MRROPE_ZIG_TARGET)  # the same of libc++, which zig switches off
+    target_compile_options(${target} PRIVATE -U_LIBCPP_HARDENING_MODE -D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_FAST)
+  endif()
   if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")  # what follows is of ELF, glibc and Linux's stack
     return()
   endif()
