@@ -32,7 +32,7 @@ std::atomic<bool> interrupted = false;  // NOLINT: a signal handler knows nothin
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 extern "C" void on_interrupt(int /*signal*/) {
-  if (interrupted.exchange(true)) _exit(130);
+  if (interrupted.exchange(true)) std::_Exit(130);
 }
 
 std::string machine() {

@@ -286,7 +286,8 @@ class Run {
   int make_failures_ = 0;  // in a row
   Clock::time_point make_failing_since_ = {}, make_again_ = {};
   Clock::time_point now_ = Clock::now();
-  std::minstd_rand random_{std::random_device{}()};
+  // Spreads pauses. By the clock: a random_device throws where there is no /dev/urandom
+  std::minstd_rand random_{static_cast<unsigned>(Clock::now().time_since_epoch().count())};
 };
 
 }  // namespace

@@ -153,12 +153,12 @@ class Description {
     if (!models.is_array()) return;
     for (const Json& model : models) {
       const Json& id = at(model, "id");
-      if (!id.is_string() || (!options_.model.empty() && id != options_.model)) continue;
+      if (!id.is_string()) continue;
+      const auto& name = id.get_ref<const std::string&>();
+      if (!options_.model.empty() && name != options_.model) continue;
       // A name goes back to the server as it is, or not at all
-      if (info_.model.empty() && servers::excerpt(id.get_ref<const std::string&>(), options_.api_key) == id &&
-          id.get_ref<const std::string&>().size() <= kMostName) {
-        info_.model = id.get<std::string>();
-      }
+      const bool exact = name.size() <= kMostName && servers::excerpt(name, options_.api_key) == name;
+      if (info_.model.empty() && exact) info_.model = name;
       const Json& owner = at(model, "owned_by");
       info_.software = owner == "llamacpp" ? "llama.cpp"
                        : owner == "vllm"   ? "vLLM"
