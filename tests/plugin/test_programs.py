@@ -78,8 +78,8 @@ def run(program, *arguments, environment=None, folder=None):
     """The finished process; standard output and standard error together in .stdout."""
     clean = {name: value for name, value in os.environ.items() if name not in NAMES}
     path = program if isinstance(program, pathlib.Path) else stock(program)
-    return subprocess.run(list(map(str, [path, *arguments])), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
-                          stdin=subprocess.DEVNULL, env={**clean, **(environment or {})}, cwd=folder, timeout=600)
+    return subprocess.run(list(map(str, [path, *arguments])), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                          errors="replace", stdin=subprocess.DEVNULL, env={**clean, **(environment or {})}, cwd=folder, timeout=600)
 
 
 def perplexity(model, *options, text=TEXT, environment=None):
