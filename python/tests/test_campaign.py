@@ -281,6 +281,30 @@ def test_a_folder_that_holds_something_else_is_refused_and_left_as_it_is(read, t
     assert sorted(os.listdir(tmp_path / "out")) == ["lock", "running"]
 
 
+@pytest.mark.parametrize("name", ["lock", "events.jsonl"])
+def test_a_link_in_a_planted_folder_is_not_written_through(read, tmp_path, name):
+    campaign = read()
+    with Folder(campaign.output).held(campaign):
+        pass
+    folder = pathlib.Path(campaign.output)
+    (folder / name).unlink(missing_ok=True)
+    (tmp_path / "mine").write_text("mine")
+    (folder / name).symlink_to(tmp_path / "mine")
+    with pytest.raises(OSError), Folder(campaign.output).held(campaign):
+        Folder(campaign.output).log("began", next(jobs_of(campaign)))
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_a_lock_of_something_else_is_not_replaced(read):
+    campaign = read()
+    folder = pathlib.Path(campaign.output)
+    folder.mkdir(parents=True)
+    (folder / "lock").write_text("of another program")
+    with pytest.raises(mrrope.Error, match="lock: is not what mrrope campaign wrote"), Folder(campaign.output).held(campaign):
+        pass
+    assert (folder / "lock").read_text() == "of another program"
+
+
 @pytest.mark.parametrize("keys", [("models", 0, "name"), ("shards",), ("name",)])
 def test_a_planted_folder_neither_names_files_elsewhere_nor_makes_work_without_end(read, keys):
     campaign = read()

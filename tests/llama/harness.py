@@ -67,7 +67,7 @@ def cached(name, make):
 def run(*command):
     """Runs a program that has to succeed; its output is shown only if it does not."""
     command = [str(word) for word in command]
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
     if result.returncode != 0:
         raise RuntimeError(f"{command}: exit status {result.returncode}\n{result.stdout}")
 

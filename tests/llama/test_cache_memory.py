@@ -117,7 +117,7 @@ def test_inspect_says_what_a_program_of_llama_cpp_allocates(name):
     for cache in said["kv_cache_f16"][1:3]:
         command = [harness.llama_bin("llama-completion"), "-m", MODELS[name], "-c", str(cache["tokens"]), "-p", "x", "-n", "1",
                    "-no-cnv", "--no-warmup", "--fit", "off", "-v"]
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=True)
         keys, states = caches(done.stderr + done.stdout)
         assert cache["bytes"] == pytest.approx(sum(size for size, _, _ in keys) * MIB, abs=len(keys) * DIGIT)
         assert cache["recurrent_bytes"] == pytest.approx(sum(states) * MIB, abs=len(states) * DIGIT)

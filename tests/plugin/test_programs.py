@@ -79,7 +79,7 @@ def run(program, *arguments, environment=None, folder=None):
     clean = {name: value for name, value in os.environ.items() if name not in NAMES}
     path = program if isinstance(program, pathlib.Path) else stock(program)
     return subprocess.run(list(map(str, [path, *arguments])), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-                          stdin=subprocess.DEVNULL, env={**clean, **(environment or {})}, cwd=folder, timeout=600)
+                          errors="replace", stdin=subprocess.DEVNULL, env={**clean, **(environment or {})}, cwd=folder, timeout=600)
 
 
 def perplexity(model, *options, text=TEXT, environment=None):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from .jobs import Job, Step
 
+_HOLDER = b"process "  # how a lock begins that a driver wrote
 
 class Folder:
     def __init__(self, path: str) -> None:
@@ -45,13 +46,16 @@ class Folder:
         """For one driver at a time. A kill gives it free, whatever else it leaves behind."""
         self.path.mkdir(parents=True, exist_ok=True)
         self._refuse_another_content(campaign)
-        with (self.path / "lock").open("a+b") as lock:
+        with open(self.path / "lock", "a+b", opener=_no_link) as lock:
             if not _locked(lock):
                 lock.seek(0)
                 who = lock.read(200).decode(errors="replace").strip() or "another process"
                 raise Error(f"another driver runs this campaign: {who}", "input/output", str(self.path))
+            lock.seek(0)
+            if lock.read(len(_HOLDER)) not in (_HOLDER, b""):
+                raise Error("is not what mrrope campaign wrote", "invalid argument", str(self.path / "lock"))
             lock.truncate(0)
-            lock.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+            lock.write(_HOLDER + f"{os.getpid()} on {socket.gethostname()}\n".encode())
             lock.flush()
             self._take_up(campaign)
             shutil.rmtree(self.path / "running", ignore_errors=True)
@@ -75,14 +79,14 @@ class Folder:
     def is_held(self) -> bool:
         """Whether a driver runs."""
         try:
-            with (self.path / "lock").open("r+b") as lock:
+            with open(self.path / "lock", "r+b", opener=_no_link) as lock:
                 return not _locked(lock)
         except OSError:
             return False
 
     def log(self, event: str, job: Job, **more: object) -> None:
         line = json.dumps({"time": round(time.time(), 3), "event": event, "job": job.name, **more})
-        with (self.path / "events.jsonl").open("a", encoding="utf-8") as file:
+        with open(self.path / "events.jsonl", "a", encoding="utf-8", opener=_no_link) as file:
             file.write(line + "\n")
 
     # ---- by workers
@@ -148,7 +152,7 @@ def write_text_whole(path: pathlib.Path, text: str) -> None:
     """Complete or not there, also for those who read it meanwhile and after a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
-    with aside.open("w", encoding="utf-8") as file:
+    with open(aside, "w", encoding="utf-8", opener=_no_link) as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
@@ -157,6 +161,11 @@ def write_text_whole(path: pathlib.Path, text: str) -> None:
 
 def _asked(step: Step) -> str:
     return hashlib.sha256("\0".join((step.measurement.kind, *step.words)).encode()).hexdigest()[:32]
+
+
+def _no_link(path: str, flags: int) -> int:
+    """A folder may come from anybody: what a link in it leads to is not written."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
 def _locked(file: BinaryIO) -> bool:
