@@ -18,6 +18,6 @@ if(MRROPE_SERVERS)  # AUTO is true, too
 endif()
 
 if(MRROPE_SERVERS AND CURL_FOUND)
-  mrrope_room(servers HEADERS ask_server.h server_info.h servers.h NEEDS base USES CURL::libcurl)
+  mrrope_room(servers HEADERS ask_server.h server_info.h servers.h NEEDS files base USES CURL::libcurl)
   mrrope_room(served HEADERS probing.h served.h statements.h NEEDS measure probe servers targets formats runs tasks files plan theory base)
 endif()

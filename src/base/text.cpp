@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
@@ -53,27 +51,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   const std::size_t at = text.find(from);
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
-
-std::string shell_quoted(std::string_view word) {
-  constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
-  if (!word.empty() && word.find_first_not_of(kSafe) == std::string_view::npos) return std::string(word);
-  if (printable(word, word.size()) != word) {  // bytes that a terminal would obey, by their numbers
-    std::string quoted = "$'";
-    for (const char c : word) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (byte < 0x20 || byte > 0x7e) quoted += fmt::format("\\x{:02x}", byte);
-      else if (c == '\'' || c == '\\') quoted += {'\\', c};
-      else quoted += c;
-    }
-    return quoted + "'";
-  }
-  std::string quoted = "'";
-  for (const char c : word) {
-    if (c == '\'') quoted += "'\\''";  // ends the quotes, an apostrophe, begins them again
-    else quoted += c;
-  }
-  return quoted + "'";
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {

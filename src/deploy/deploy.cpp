@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "deploy/parts.h"
 #include "deploy/quote.h"
@@ -23,8 +24,8 @@ namespace fs = std::filesystem;
 using deploy::Facts;
 
 std::string name_of(const std::string& path, bool gguf) {
-  const fs::path model(path);
-  std::string name = (gguf ? model.stem() : model.filename()).string();
+  const fs::path model = base::to_path(path);
+  std::string name = base::to_text(gguf ? model.stem() : model.filename());
   if (const std::size_t shard = name.find("-00001-of-"); shard != std::string::npos) name.resize(shard);
   return deploy::plain_name(name);
 }
@@ -141,10 +142,10 @@ Result<Deployment> deployment(const Ladder& ladder, const ModelFile& model, cons
   if (const auto ok = check_fit(ladder.rungs.front().plan, *spec); !ok) return ok.error();
   const bool gguf = model.gguf() != nullptr;
   std::error_code status;
-  const fs::path file = fs::absolute(model.path, status).lexically_normal();
+  const fs::path file = fs::absolute(base::to_path(model.path), status).lexically_normal();
   if (status) return Error{ErrorCode::io, status.message(), model.path};
   const Facts facts{
-      .ladder = ladder, .model = model, .options = options, .path = (gguf ? file : file.parent_path()).string()};
+      .ladder = ladder, .model = model, .options = options, .path = base::to_text(gguf ? file : file.parent_path())};
   if (const auto ok = check_options(options, facts.path); !ok) return ok.error();
 
   Deployment out;

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/paths.h"
 #include "deploy/parts.h"
 #include "files/file.h"
 #include "files/links.h"
@@ -36,28 +37,28 @@ Result<std::vector<Rung>> earlier_rungs(const fs::path& folder) {
   std::error_code status;
   if (!fs::exists(folder, status) || fs::is_empty(folder, status)) return std::vector<Rung>();
   if (!fs::is_directory(folder, status)) {
-    return Error{ErrorCode::invalid_argument, "is there and is no folder", folder.string(), "output"};
+    return Error{ErrorCode::invalid_argument, "is there and is no folder", base::to_text(folder), "output"};
   }
-  const Result<std::string> text = base::read_file((folder / kLadderFile).string(), std::uint64_t{64} << 20U);
+  const Result<std::string> text = base::read_file(base::to_text(folder / kLadderFile), std::uint64_t{64} << 20U);
   if (text && is_ours(std::string_view(*text).substr(0, base::kOutputStart))) {
     Result<Ladder> ladder = ladder_from_json(*text);  // half of one was interrupted
     return ladder ? std::move(ladder->rungs) : std::vector<Rung>();
   }
   return Error{ErrorCode::invalid_argument,
-               "is not empty and no folder of mrrope ladder: nothing in it is touched. Name a new one", folder.string(),
-               "output"};
+               "is not empty and no folder of mrrope ladder: nothing in it is touched. Name a new one",
+               base::to_text(folder), "output"};
 }
 
 Result<void> write_one(const fs::path& folder, const DeployedFile& file) {
-  const fs::path path = folder / file.path;
+  const fs::path path = folder / base::to_path(file.path);
   std::error_code status;
   fs::create_directories(path.parent_path(), status);
-  if (status) return Error{ErrorCode::io, status.message(), path.parent_path().string()};
+  if (status) return Error{ErrorCode::io, status.message(), base::to_text(path.parent_path())};
   const base::OutputRule rule{.ours = is_ours};
-  if (!file.executable) return base::write_output(path.string(), file.text, rule);
-  const Result<bool> replaced = base::may_replace(path.string(), rule);
+  if (!file.executable) return base::write_output(base::to_text(path), file.text, rule);
+  const Result<bool> replaced = base::may_replace(base::to_text(path), rule);
   if (!replaced) return replaced.error();
-  Result<base::PendingFile> pending = base::PendingFile::create(path.string(), *replaced);
+  Result<base::PendingFile> pending = base::PendingFile::create(base::to_text(path), *replaced);
   if (!pending) return pending.error();
   pending->make_executable();
   if (const auto ok = pending->file().write_at(0, base::bytes_of(file.text)); !ok) return ok.error();
@@ -66,22 +67,18 @@ Result<void> write_one(const fs::path& folder, const DeployedFile& file) {
 
 // A link of ours is renewed, a file is left alone.
 Result<void> link(const std::string& model, const fs::path& name) {
-  std::error_code status;
-  if (base::is_taken(name.string()) && base::identity_of(name.string()) == base::identity_of(model) &&
-      fs::is_symlink(name, status)) {
+  const std::string link = base::to_text(name);
+  if (base::is_taken(link) && base::identity_of(link) == base::identity_of(model) && base::is_added_link(link))
     return {};
-  }
-  if (base::is_taken(name.string())) {
-    if (!fs::is_symlink(name, status)) {
-      return Error{ErrorCode::inconsistent, "is in the way of a link to the model, and stays", name.string()};
+  if (base::is_taken(link)) {
+    if (!base::is_added_link(link)) {
+      return Error{ErrorCode::inconsistent, "is in the way of a link to the model, and stays", link};
     }
-    if (const auto ok = base::remove_file(name.string()); !ok) return ok.error();
+    if (const auto ok = base::remove_file(link); !ok) return ok.error();
   }
-  const Result<std::string> way = base::relative_link(model, name.parent_path().string());
+  const Result<std::string> way = base::relative_link(model, base::to_text(name.parent_path()));
   if (!way) return way.error();
-  fs::create_symlink(*way, name, status);
-  if (status) return Error{ErrorCode::io, status.message(), name.string()};
-  return {};
+  return base::add_link(*way, link);
 }
 
 // Links to the model under a name of ours, and a sidecar for each rung that has one.
@@ -92,20 +89,21 @@ Result<void> add_gguf(const Deployment& deployment, const Ladder& ladder, const 
     const std::string name = shards.size() == 1
                                  ? "llama.cpp/model.gguf"
                                  : fmt::format("llama.cpp/model-{:05}-of-{:05}.gguf", i + 1, shards.size());
-    if (const auto ok = link(shards[i].path, folder / name); !ok) return ok.error();
+    if (const auto ok = link(shards[i].path, folder / base::to_path(name)); !ok) return ok.error();
     written.push_back(name);
   }
   for (std::size_t i = 0; i < deployment.rungs.size(); ++i) {
     if (deployment.rungs[i].serving != Serving::sidecar) continue;
-    Result<ModelFile> linked = read_model((folder / "llama.cpp/model.gguf").string());
+    Result<ModelFile> linked = read_model(base::to_text(folder / "llama.cpp/model.gguf"));
     if (!linked) return linked.error();
     linked->context_trained = model.context_trained;
     const Rung& rung = ladder.rungs[i];
-    const Result<Extension> done = extend_model(*linked, rung.plan,
-                                                {.engine = "llama.cpp",
-                                                 .output = (folder / "llama.cpp" / rung.name).string(),
-                                                 .sidecar = true,
-                                                 .overwrite = true});
+    const Result<Extension> done =
+        extend_model(*linked, rung.plan,
+                     {.engine = "llama.cpp",
+                      .output = base::to_text(folder / "llama.cpp" / base::to_path(rung.name)),
+                      .sidecar = true,
+                      .overwrite = true});
     if (!done) return done.error();
     written.push_back(fmt::format("llama.cpp/{}/model-00002-of-00002.gguf", rung.name));
   }
@@ -122,7 +120,7 @@ std::vector<std::string> left_of(const std::vector<Rung>& earlier, const Deploym
     for (const std::string& path : {fmt::format("plans/{}.json", old.name), fmt::format("llama.cpp/{}", old.name),
                                     fmt::format("vllm/{}-{}.service", deployment.name, old.name),
                                     fmt::format("sglang/{}-{}.service", deployment.name, old.name)}) {
-      if (base::is_taken((folder / path).string())) left.push_back(path);
+      if (base::is_taken(base::to_text(folder / base::to_path(path)))) left.push_back(path);
     }
   }
   return left;
@@ -132,13 +130,14 @@ std::vector<std::string> left_of(const std::vector<Rung>& earlier, const Deploym
 
 Result<WrittenDeployment> write_deployment(const Deployment& deployment, const Ladder& ladder, const ModelFile& model,
                                            const std::string& folder) {
-  const fs::path where(folder);
+  const fs::path where = base::to_path(folder);
   const Result<std::vector<Rung>> earlier = earlier_rungs(where);
   if (!earlier) return earlier.error();
   // Nothing is written before all names are known to be free
   const base::OutputRule rule{.ours = is_ours};
   for (const DeployedFile& file : deployment.files) {
-    if (const auto ok = base::may_replace((where / file.path).string(), rule); !ok) return ok.error();
+    if (const auto ok = base::may_replace(base::to_text(where / base::to_path(file.path)), rule); !ok)
+      return ok.error();
   }
   WrittenDeployment written{.files = {kLadderFile}, .left = left_of(*earlier, deployment, ladder, where)};
   if (const auto ok = write_one(where, {.path = kLadderFile, .text = to_json(ladder)}); !ok) return ok.error();

@@ -4,19 +4,21 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/paths.h"
+
 namespace mrrope::base {
 
 Result<std::string> relative_link(const std::string& path, const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code failed;
-  const fs::path from = fs::canonical(folder, failed);
+  const fs::path from = fs::canonical(to_path(folder), failed);
   if (failed) return Error{ErrorCode::io, failed.message(), folder};
-  const fs::path parent = fs::path(path).parent_path();
+  const fs::path parent = to_path(path).parent_path();
   fs::path to = fs::canonical(parent.empty() ? fs::path(".") : parent, failed);
   if (failed) return Error{ErrorCode::io, failed.message(), path};
-  to /= fs::path(path).filename();
+  to /= to_path(path).filename();
   const fs::path way = to.lexically_relative(from);
-  return way.empty() ? to.string() : way.string();  // two disks of Windows have no way between them
+  return to_text(way.empty() ? to : way);  // two disks of Windows have no way between them
 }
 
 }  // namespace mrrope::base

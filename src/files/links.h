@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What symbolic links say.
+// Links to files and folders: what they say, and making them.
 #pragma once
 
 #include <string>
@@ -13,5 +13,13 @@ namespace mrrope::base {
 // Both are taken as the system sees them, because a link counts from the folder in which it lies, whatever names led
 // there; the last part of `path` may be a link itself. Errors: one of the two folders is not there.
 Result<std::string> relative_link(const std::string& path, const std::string& folder);
+
+// Makes the symbolic link `link`, which says `way`. Windows has that for few people; there a file gets a second name (a
+// hard link) instead. Errors: the name is taken; a folder, or a file on another disk, where there are no such links.
+Result<void> add_link(const std::string& way, const std::string& link);
+
+bool is_symbolic_link(const std::string& path);
+// Whether add_link() may have made it: on Windows, also a file with several names.
+bool is_added_link(const std::string& path);
 
 }  // namespace mrrope::base

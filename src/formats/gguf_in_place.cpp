@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "files/file.h"
+#include "files/in_place.h"
 #include "files/open_elsewhere.h"
 #include "formats/gguf_edit.h"
 #include "formats/gguf_effects.h"
@@ -25,6 +26,7 @@
 #include "formats/gguf_layout.h"
 #include "formats/gguf_parse.h"
 #include "formats/gguf_recover.h"
+#include "formats/gguf_replace.h"
 #include "formats/gguf_state.h"
 #include "formats/gguf_write.h"
 
@@ -32,9 +34,7 @@ namespace mrrope {
 
 namespace formats {
 
-namespace {
-
-Result<Edited> plan(const GgufModel& model, const GgufEdits& edits, const base::File& file) {
+Result<Edited> plan_in_place(const GgufModel& model, const GgufEdits& edits, const base::File& file) {
   const GgufFile& old = model.head();
   if (const auto ok = check_shards(model, edits); !ok) return ok.error();
   Result<Edited> now = apply_edits(old, edits);
@@ -55,6 +55,8 @@ Result<Edited> plan(const GgufModel& model, const GgufEdits& edits, const base::
   }
   return now;
 }
+
+namespace {
 
 // Everything that the change destroys.
 std::vector<Region> endangered(const GgufFile& old, const Edited& now, const GgufEdits& edits) {
@@ -138,7 +140,7 @@ Result<void> edit_in_place(const GgufModel& model, const GgufEdits& edits, const
   if (const auto ok = check_names(*file, options.force); !ok) return ok.error();
   if (const auto ok = check_readers(*file, options.force); !ok) return ok.error();
   if (const auto ok = check_unchanged(*file, old); !ok) return ok.error();
-  const Result<Edited> now = plan(model, edits, *file);
+  const Result<Edited> now = plan_in_place(model, edits, *file);
   if (!now) return now.error();
 
   const std::int64_t shift = now->kept > 0 ? static_cast<std::int64_t>(now->file.data_offset - old.data_offset) : 0;
@@ -167,7 +169,8 @@ Result<void> edit_in_place(const GgufModel& model, const GgufEdits& edits, const
 }  // namespace formats
 
 Result<void> edit_gguf_in_place(const GgufModel& model, const GgufEdits& edits, const InPlaceOptions& options) {
-  return formats::edit_in_place(model, edits, {}, options);
+  return base::can_shift_front() ? formats::edit_in_place(model, edits, {}, options)
+                                 : formats::replace_edited(model, edits, options);
 }
 
 }  // namespace mrrope

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "files/file.h"
+#include "formats/gguf_edit.h"
 #include "mrrope/gguf.h"
 
 namespace mrrope::formats {
@@ -21,6 +23,10 @@ Result<void> edit_in_place(const GgufModel& model, const GgufEdits& edits, const
                            const InPlaceOptions& options = {});
 // What a dry run can find out of that: an Error for a file with several names.
 Result<void> check_in_place(const std::string& path, const InPlaceOptions& options);
+
+// The file as it will be, with its data a multiple of blocks from where it is: every way to change a file gives these
+// bytes. Errors: what a change in place cannot keep.
+Result<Edited> plan_in_place(const GgufModel& model, const GgufEdits& edits, const base::File& file);
 
 Result<bool> recover(const std::string& path, const Steps& steps);
 

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/paths.h"
 #include "files/file.h"
 #include "formats/gguf_bytes.h"
 #include "formats/gguf_layout.h"
@@ -262,8 +263,8 @@ bool well_formed(const GgufValue& value) {
 
 std::string journal_path(const std::string& path) {
   std::error_code failed;
-  const std::filesystem::path real = std::filesystem::canonical(path, failed);
-  return (failed ? path : real.string()) + ".mrrope-journal";
+  const std::filesystem::path real = std::filesystem::canonical(base::to_path(path), failed);
+  return (failed ? path : base::to_text(real)) + ".mrrope-journal";
 }
 
 Result<void> check_no_journal(const std::string& path) {

@@ -61,6 +61,9 @@ Result<void> undo_and_remove(Effects& effects, Journal& journal, const base::Fil
 Result<bool> recover(const std::string& path, const Steps& steps) {
   const std::string journal_file = journal_path(path);
   if (!base::is_taken(journal_file)) return false;
+  if (!base::can_shift_front()) {
+    return Error{ErrorCode::unsupported, "a change in place was interrupted on Linux, and is taken back there", path};
+  }
   Result<base::File> file = base::File::open(path, base::File::Access::read_write);
   if (!file) return file.error();
   if (const auto ok = lock(*file); !ok) return ok.error();

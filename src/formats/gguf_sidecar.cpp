@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "files/file.h"
 #include "formats/gguf_split.h"
@@ -75,7 +76,7 @@ std::string posix_quoted(std::string_view text) {
 
 Result<bool> is_script_of(const std::string& path, std::string_view first) {
   std::error_code status;
-  if (!fs::is_regular_file(path, status)) return false;
+  if (!fs::is_regular_file(base::to_path(path), status)) return false;
   const Result<std::string> text = base::read_file(path, kMostScript);
   if (!text && text.error().code == ErrorCode::malformed) return false;  // too long to be one
   if (!text) return text.error();
@@ -84,14 +85,14 @@ Result<bool> is_script_of(const std::string& path, std::string_view first) {
 
 Result<std::optional<std::string>> first_shard_of(const std::string& path) {
   std::error_code status;
-  if (!fs::is_directory(path, status)) {
+  if (!fs::is_directory(base::to_path(path), status)) {
     if (!path.ends_with(kSecond) || !is_sidecar(path)) return std::optional<std::string>();
     return std::optional(first_of(path));
   }
   std::vector<std::string> found;
-  for (auto entry = fs::directory_iterator(path, status); !status && entry != fs::directory_iterator();
+  for (auto entry = fs::directory_iterator(base::to_path(path), status); !status && entry != fs::directory_iterator();
        entry.increment(status)) {
-    const std::string file = entry->path().string();
+    const std::string file = base::to_text(entry->path());
     if (file.ends_with(kSecond) && is_sidecar(file)) found.push_back(file);
   }
   if (found.empty()) return std::optional<std::string>();
@@ -112,14 +113,14 @@ Result<std::optional<Sidecar>> sidecar_of(const GgufModel& model) {
   if (!name || name->number != 1 || name->count != 2 || model.head().find(kSplitCount) != nullptr) return none;
   const std::string second = shard_path(name->prefix, 2, 2);
   std::error_code status;
-  if (!fs::is_regular_file(second, status)) return none;
+  if (!fs::is_regular_file(base::to_path(second), status)) return none;
   const Result<GgufFile> shard = read_gguf_file(second);
   if (!shard || !is_second(*shard)) return none;
   Result<GgufEdits> edits = edits_in(*shard, model.architecture());
   if (!edits) return edits.error();
-  const fs::path first(model.head().path);
-  const std::string script = (first.parent_path() / kServeScript).string();
-  const Result<bool> served = is_script_of(script, first.filename().string());
+  const fs::path first = base::to_path(model.head().path);
+  const std::string script = base::to_text(first.parent_path() / kServeScript);
+  const Result<bool> served = is_script_of(script, base::to_text(first.filename()));
   const bool complete = served && *served;
   return std::optional(Sidecar{.shard = second, .script = complete ? script : "", .edits = *std::move(edits)});
 }

@@ -88,16 +88,6 @@ Result<void> check_still(const Source& source) {
                source.file.path()};
 }
 
-// One shard: its new header, the data that stays, the new tensors.
-Result<void> write_shard(const base::File& source, const GgufFile& old, const Edited& now,
-                         std::span<const GgufEdits::NewTensor> tensors, base::File& out, base::Progress& progress) {
-  const std::string header = encode_gguf_header(now.file);
-  if (const auto ok = out.write_at(0, base::bytes_of(header)); !ok) return ok.error();
-  if (const auto ok = base::copy_range(source, old.data_offset, now.kept, out, now.file.data_offset, progress); !ok)
-    return ok.error();
-  return write_values(out, now.file, tensors);
-}
-
 // Data that keeps its place within a block can be shared with the source where the file system does that, and is copied
 // faster where it does not. Only in files that carry our keys anyway: anybody else gets exactly the edits asked for.
 Result<void> keep_alignment(const GgufFile& old, const GgufEdits& edits, const base::File& target, Edited& now) {
@@ -177,6 +167,15 @@ Result<Edited> sidecar(const GgufEdits& wanted) {
 }
 
 }  // namespace
+
+Result<void> write_shard(const base::File& source, const GgufFile& old, const Edited& now,
+                         std::span<const GgufEdits::NewTensor> tensors, base::File& out, base::Progress& progress) {
+  const std::string header = encode_gguf_header(now.file);
+  if (const auto ok = out.write_at(0, base::bytes_of(header)); !ok) return ok.error();
+  if (const auto ok = base::copy_range(source, old.data_offset, now.kept, out, now.file.data_offset, progress); !ok)
+    return ok.error();
+  return write_values(out, now.file, tensors);
+}
 
 Result<void> check_unchanged(const base::File& source, const GgufFile& file) {
   const Error changed{ErrorCode::inconsistent, "the file has changed since it was read", file.path};

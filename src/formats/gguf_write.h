@@ -5,9 +5,12 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
+#include "files/copy.h"
 #include "files/file.h"
+#include "formats/gguf_edit.h"
 #include "mrrope/gguf.h"
 
 namespace mrrope::formats {
@@ -18,6 +21,10 @@ Result<void> check_unchanged(const base::File& source, const GgufFile& file);
 
 // An Error if the edits name a tensor that another shard holds: only the first is ever changed.
 Result<void> check_shards(const GgufModel& model, const GgufEdits& edits);
+
+// One shard: its new header, the data that stays, the new tensors.
+Result<void> write_shard(const base::File& source, const GgufFile& old, const Edited& now,
+                         std::span<const GgufEdits::NewTensor> tensors, base::File& out, base::Progress& progress);
 
 // An Error if a copy cannot be called `target`: the name does not fit the shards, it is the model itself, or it is
 // taken.

@@ -2,14 +2,13 @@
 #include "mrrope/hf_folder.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/paths.h"
 #include "files/copy.h"
 #include "files/file.h"
 #include "files/in_place.h"
@@ -64,8 +63,8 @@ Result<void> write_second(const std::string& folder, const std::string& path, st
 Result<void> keep_original(const Paths& paths, const base::FileStatus& status, std::string_view text) {
   if (base::add_name(paths.config, paths.original)) return base::sync_folder_of(paths.original);
   std::error_code failed;
-  if (!fs::is_symlink(paths.config, failed)) return write_like(status, true, paths.original, text, false);
-  fs::copy_symlink(paths.config, paths.original, failed);
+  if (!base::is_symbolic_link(paths.config)) return write_like(status, true, paths.original, text, false);
+  fs::copy_symlink(base::to_path(paths.config), base::to_path(paths.original), failed);
   if (failed) return Error{ErrorCode::io, failed.message(), paths.original};
   return base::sync_folder_of(paths.original);
 }
@@ -80,9 +79,7 @@ bool is_one_file(const Paths& paths) {
 using Made = std::vector<fs::path>;
 
 Result<void> add_link(const std::string& says, const fs::path& link, Made& made) {
-  std::error_code status;
-  fs::create_symlink(says, link, status);
-  if (status) return Error{ErrorCode::io, status.message(), link.string()};
+  if (const auto ok = base::add_link(says, base::to_text(link)); !ok) return ok.error();
   made.push_back(link);
   return {};
 }
@@ -91,9 +88,10 @@ Result<void> add_links(const std::string& source, const std::string& target, con
   const Result<std::vector<std::string>> names = formats::entries_to_link(source, target, config);
   if (!names) return names.error();
   for (const std::string& name : *names) {
-    const Result<std::string> way = base::relative_link((fs::path(source) / name).string(), target);
+    const Result<std::string> way =
+        base::relative_link(base::to_text(base::to_path(source) / base::to_path(name)), target);
     if (!way) return way.error();
-    if (const auto ok = add_link(*way, fs::path(target) / name, made); !ok) return ok.error();
+    if (const auto ok = add_link(*way, base::to_path(target) / base::to_path(name), made); !ok) return ok.error();
   }
   return {};
 }
@@ -103,7 +101,7 @@ Result<bool> add_folder(const fs::path& like, const fs::path& folder) {
   std::error_code status;
   const bool made = fs::create_directory(folder, like, status);
   if (!status && made) fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add, status);
-  if (status) return Error{ErrorCode::io, status.message(), folder.string()};
+  if (status) return Error{ErrorCode::io, status.message(), base::to_text(folder)};
   return made;
 }
 
@@ -115,7 +113,7 @@ Result<void> add_copy(const std::string& source, const std::string& target, base
   if (!before) return before.error();
   Result<base::PendingFile> to = base::PendingFile::create(target, false);
   if (!to) return to.error();
-  made.emplace_back(target);
+  made.push_back(base::to_path(target));
   to->take_mode(*before);  // what others may not read they may not read in a copy
   if (const auto ok = base::copy_range(*from, 0, before->size, to->file(), 0, progress); !ok) return ok.error();
   const Result<base::FileStatus> after = from->status();
@@ -138,16 +136,16 @@ Result<void> add_copies(const std::string& source, const std::string& target, co
   if (!entries) return entries.error();
   base::Progress progress(std::move(callback), bytes_of(*entries));
   for (const formats::FolderEntry& entry : *entries) {
-    const fs::path to = fs::path(target) / entry.name;
+    const fs::path to = base::to_path(target) / base::to_path(entry.name);
     if (entry.kind == formats::FolderEntry::Kind::link) {
       if (const auto ok = add_link(entry.leads, to, made); !ok) return ok.error();
       continue;
     }
-    const fs::path from = fs::path(source) / entry.name;
+    const fs::path from = base::to_path(source) / base::to_path(entry.name);
     if (entry.kind == formats::FolderEntry::Kind::folder) {
       if (const auto ok = add_folder(from, to); !ok) return ok.error();
       made.push_back(to);
-    } else if (const auto ok = add_copy(from.string(), to.string(), progress, made); !ok) {
+    } else if (const auto ok = add_copy(base::to_text(from), base::to_text(to), progress, made); !ok) {
       return ok.error();
     }
   }
@@ -157,19 +155,20 @@ Result<void> add_copies(const std::string& source, const std::string& target, co
 // Makes and fills a second folder: what `fill` adds, then its configs.
 Result<void> second_folder(const std::string& source, const std::string& target, const HfConfig& config,
                            const std::function<Result<void>(Made&)>& fill) {
-  const Result<bool> is_new = add_folder(source, target);
+  const Result<bool> is_new = add_folder(base::to_path(source), base::to_path(target));
   if (!is_new) return is_new.error();
   std::error_code status;
   const Result<base::File> lock = base::lock_folder(target);
   if (!lock) return lock.error();
-  if (!fs::is_empty(target, status) || status) return Error{ErrorCode::io, "the folder is not empty", target};
+  if (!fs::is_empty(base::to_path(target), status) || status)
+    return Error{ErrorCode::io, "the folder is not empty", target};
   Made made;
   const Paths paths(target);
   Result<void> filled = [&]() -> Result<void> {
     if (const auto ok = fill(made); !ok) return ok.error();
     // So that what was trained stays known
     if (const auto ok = write_second(source, paths.original, config.original()); !ok) return ok.error();
-    made.emplace_back(paths.original);
+    made.push_back(base::to_path(paths.original));
     // Last: a folder without a config.json is no model
     return write_second(source, paths.config, config.text());
   }();
@@ -178,7 +177,7 @@ Result<void> second_folder(const std::string& source, const std::string& target,
   // Half of a folder would be in the way of the next attempt
   std::reverse(made.begin(), made.end());
   for (const fs::path& path : made) fs::remove(path, status);
-  if (*is_new) fs::remove(target, status);
+  if (*is_new) fs::remove(base::to_path(target), status);
   return filled;
 }
 
@@ -206,7 +205,7 @@ Result<void> replace_config(const std::string& folder, const HfConfig& config) {
   }
   // What a link leads to is not ours: a file of the same mode takes its place, if need be of another owner
   std::error_code failed;
-  const bool strict = !fs::is_symlink(paths.config, failed);
+  const bool strict = !base::is_symbolic_link(paths.config);
   Result<void> written = write_like(*status, strict, paths.config, config.text(), true);
   if (written || kept) return written;
   // It may have failed after config.json was replaced, when the folder could not be synced: the original stays then
@@ -233,10 +232,7 @@ Result<void> undo_config(const std::string& folder) {
     if (!status) return status.error();
     if (const auto ok = write_like(*status, false, paths.extended, *now, true); !ok) return ok.error();
   }
-  if (std::rename(paths.original.c_str(), paths.config.c_str()) != 0) {
-    return base::os_error("rename to config.json", paths.original, errno);
-  }
-  return base::sync_folder_of(paths.config);
+  return base::rename_file(paths.original, paths.config);
 }
 
 Result<void> link_folder(const std::string& folder, const std::string& target, const HfConfig& config) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "files/file.h"
 #include "formats/gguf_parse.h"
@@ -42,9 +43,9 @@ Result<std::string> read_config(const std::string& path) {
 Error no_config(const std::string& folder) {
   std::vector<std::string> ggufs;
   std::error_code status;
-  for (auto entry = fs::directory_iterator(folder, status); !status && entry != fs::directory_iterator();
+  for (auto entry = fs::directory_iterator(base::to_path(folder), status); !status && entry != fs::directory_iterator();
        entry.increment(status)) {
-    if (entry->path().extension() == ".gguf") ggufs.push_back(entry->path().filename().string());
+    if (entry->path().extension() == ".gguf") ggufs.push_back(base::to_text(entry->path().filename()));
   }
   if (ggufs.empty()) return {ErrorCode::io, "no config.json in this folder", folder};
   const std::string first = *std::min_element(ggufs.begin(), ggufs.end());
@@ -58,7 +59,7 @@ Result<void> impostor(const std::string& file, std::string_view start) {
   if (start.starts_with("version https://git-lfs")) {
     return Error{ErrorCode::malformed, "a Git LFS pointer, whose content was not fetched (git lfs pull)", file};
   }
-  const bool gguf = fs::path(file).extension() == ".gguf";
+  const bool gguf = base::to_path(file).extension() == ".gguf";
   if (start.empty())
     return Error{ErrorCode::malformed, gguf ? "no GGUF: the file is empty" : "the file is empty", file};
   if (gguf) return Error{ErrorCode::malformed, "no GGUF: the file does not begin with those four letters", file};
@@ -129,16 +130,16 @@ ModelFacts hf_facts(const HfConfig& config) {
 // A sidecar by its folder or its second shard, whose first one leads to the model.
 Result<std::string> resolved(const std::string& path) {
   std::error_code unseen;
-  if (fs::exists(path + "/config.json", unseen)) return path;
+  if (fs::exists(base::to_path(path + "/config.json"), unseen)) return path;
   const Result<std::optional<std::string>> first = formats::first_shard_of(path);
   if (!first) return first.error();
   if (!*first) return path;
-  if (fs::exists(**first, unseen)) return **first;
-  const fs::path leads = fs::read_symlink(**first, unseen);
+  if (fs::exists(base::to_path(**first), unseen)) return **first;
+  const fs::path leads = fs::read_symlink(base::to_path(**first), unseen);
   return Error{ErrorCode::io,
                unseen ? "a sidecar without its first shard, the link to the model; write it anew"
                       : fmt::format("a sidecar whose model is gone: its link leads to {}; write it anew",
-                                    base::printable(leads.string(), leads.string().size())),
+                                    base::printable(base::to_text(leads), base::to_text(leads).size())),
                **first};
 }
 
@@ -155,7 +156,7 @@ Result<ModelFile> read_once(const std::string& given) {
   if (!found) return found.error();
   const std::string& path = *found;
   std::error_code unseen;
-  const fs::file_status status = fs::status(path, unseen);
+  const fs::file_status status = fs::status(base::to_path(path), unseen);
   if (unseen) return Error{ErrorCode::io, unseen.message(), path};
   const bool folder = fs::is_directory(status);
   const std::string file = folder ? path + "/config.json" : path;
@@ -163,7 +164,7 @@ Result<ModelFile> read_once(const std::string& given) {
   if (!folder) {
     if (const auto ok = formats::check_no_journal(file); !ok) return ok.error();
   }
-  if (folder && !fs::exists(file, unseen) && !unseen) return no_config(path);
+  if (folder && !fs::exists(base::to_path(file), unseen) && !unseen) return no_config(path);
   std::string start(32, '\0');
   {
     const Result<base::File> opened = base::File::open(file, base::File::Access::read);
@@ -177,9 +178,9 @@ Result<ModelFile> read_once(const std::string& given) {
   Result<HfConfig> config = parse_config(file);
   if (!config) return config.error();
   ModelFile model{file, *std::move(config)};
-  const fs::path original = fs::path(file).replace_filename(kOriginalConfig);
-  if (fs::path(file).filename() != "config.json" || !fs::exists(original, unseen)) return model;
-  Result<HfConfig> first = parse_config(original.string());
+  const fs::path original = base::to_path(file).replace_filename(kOriginalConfig);
+  if (base::to_path(file).filename() != "config.json" || !fs::exists(original, unseen)) return model;
+  Result<HfConfig> first = parse_config(base::to_text(original));
   // Another process has just taken its change back, and what was read of config.json is from before
   if (!first && !fs::exists(original, unseen)) return read_once(path);
   if (!first) return first.error();
@@ -195,7 +196,7 @@ Result<ModelFile> read_model(const std::string& path) {
   // Half of a GGUF may be from before a change in place and half from after; then a process is at it, or was until a
   // moment ago. A config.json is only ever replaced as a whole.
   std::error_code unseen;
-  if (fs::is_directory(path, unseen) || fs::path(path).extension() == ".json") return model;
+  if (fs::is_directory(base::to_path(path), unseen) || base::to_path(path).extension() == ".json") return model;
   for (int looks = 2; !model && looks > 0; --looks) {
     if (const auto ok = formats::check_settled(path); !ok) return ok.error();
     model = read_once(path);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <iterator>
 
+#include "base/paths.h"
 #include "files/file.h"
 #include "measure/text_files.h"
 #include "mrrope/perplexity.h"
@@ -63,7 +64,7 @@ Result<std::vector<Token>> tokens_of_text(const LlamaModel& model, std::string_v
 // Those of a .jsonl, each by its place: "texts.jsonl, document 3".
 Result<void> add_documents(const LlamaModel& model, const std::string& path, std::int64_t wanted,
                            std::vector<Document>& documents) {
-  const std::string file = std::filesystem::path(path).filename().string();
+  const std::string file = base::to_text(base::to_path(path).filename());
   std::size_t number = 0;
   Result<void> tokenized;
   const Result<void> read = read_texts(path, [&](std::string&& text) {
@@ -99,7 +100,7 @@ Result<std::vector<Document>> load_documents(const LlamaModel& model, std::span<
     // Of the whole file, so that a text is the same one whatever length is asked for
     const Result<std::string> hash = content_hash_of_file(path);
     if (!hash) return hash.error();
-    documents.push_back({std::filesystem::path(path).filename().string(), *hash, *std::move(first)});
+    documents.push_back({base::to_text(base::to_path(path).filename()), *hash, *std::move(first)});
   }
   if (documents.empty()) return Error{ErrorCode::invalid_argument, "the files hold no text", files->front()};
   return documents;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "measure/text_files.h"
 
-#include <glob.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 
+#include "base/paths.h"
 #include "files/file.h"
+#include "files/folders.h"
 #include "mrrope/task_files.h"
 
 namespace mrrope::eval {
@@ -17,25 +17,20 @@ namespace mrrope::eval {
 Result<std::vector<std::string>> files_of(std::span<const std::string> patterns) {
   std::vector<std::string> files;
   for (const std::string& pattern : patterns) {
-    glob_t found{};
-    const int status = ::glob(pattern.c_str(), GLOB_TILDE, nullptr, &found);
-    Result<void> usable;
-    if (status != 0) usable = Error{ErrorCode::io, "no such file", pattern};
-    for (std::size_t i = 0; status == 0 && i < found.gl_pathc; ++i) {
-      const std::string path = found.gl_pathv[i];
+    const std::vector<std::string> found = base::paths_like(pattern);
+    if (found.empty()) return Error{ErrorCode::io, "no such file", pattern};
+    for (const std::string& path : found) {
       std::error_code unseen;
-      const std::filesystem::file_status kind = std::filesystem::status(path, unseen);
+      const std::filesystem::file_status kind = std::filesystem::status(base::to_path(path), unseen);
       if (std::filesystem::is_regular_file(kind)) {
         files.push_back(path);
       } else if (path == pattern) {  // meant, not just found: a folder, or a pipe that would be waited for
-        usable = Error{
+        return Error{
             ErrorCode::io,
             std::filesystem::is_directory(kind) ? "a folder; name its files: " + path + "/*" : "not a regular file",
             path};
       }
     }
-    ::globfree(&found);
-    if (!usable) return usable.error();
   }
   if (files.empty()) return Error{ErrorCode::io, "no text files there", patterns.empty() ? "" : patterns.front()};
   return files;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/paths.h"
 #include "files/file.h"
 #include "report/html.h"
 #include "runs/run_files.h"
@@ -150,7 +151,7 @@ Result<Runs> read_runs(std::span<const std::string> paths) {
   for (const bool folders : {false, true}) {  // published values say by which label answers are told apart
     for (const std::string& path : paths) {
       std::error_code status;
-      if (std::filesystem::is_directory(path, status) != folders) continue;
+      if (std::filesystem::is_directory(base::to_path(path), status) != folders) continue;
       if (const auto ok = folders ? reader.folder(path) : reader.plan(path); !ok) return ok.error();
     }
     if (!folders) reader.tell_apart();

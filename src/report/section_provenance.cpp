@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/paths.h"
 #include "report/sections.h"
 
 namespace mrrope::report {
@@ -19,7 +20,7 @@ Figure run_table(const Runs& runs) {
   for (const RunSource& source : runs.sources) {
     std::string name = source.path;
     while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-    figure.table.header.push_back(std::filesystem::path(name).filename().string());
+    figure.table.header.push_back(base::to_text(base::to_path(name).filename()));
   }
   figure.table.left = figure.table.header.size();
   const auto line = [&](const std::string& name, auto value) {

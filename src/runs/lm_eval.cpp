@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/paths.h"
 #include "files/file.h"
 #include "files/output_file.h"
 #include "mrrope/answers.h"
@@ -71,12 +71,13 @@ std::string unused_name(const std::string& name, std::set<std::string>& used) {
 
 // datetime.isoformat() with ':' as '-', in UTC.
 std::string file_time(std::chrono::system_clock::time_point time) {
-  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
-  const std::time_t seconds = micros / 1'000'000;
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}-{:02}-{:02}.{:06}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec, micros % 1'000'000);
+  using std::chrono::microseconds;
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(std::chrono::floor<microseconds>(time - day));
+  return fmt::format("{:04}-{:02}-{:02}T{:02}-{:02}-{:02}.{:06}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
+                     clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
 }
 
 std::string model_name(const RunInfo& info, const PlanResults& plan) {
@@ -356,7 +357,7 @@ Result<std::vector<std::string>> export_lm_eval(const std::string& run, const st
   for (const PlanResults& plan : survey->plans) {
     const std::string place = folder + "/" + unused_name(model_name(*info, plan), folders);
     std::error_code status;
-    std::filesystem::create_directories(place, status);
+    std::filesystem::create_directories(base::to_path(place), status);
     if (status) return base::os_error("make the folder", place, status.value());
     std::set<std::string> tasks;
     for (const TaskResults& task : plan.tasks) {

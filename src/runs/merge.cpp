@@ -2,19 +2,18 @@
 #define XXH_INLINE_ALL
 #include "mrrope/merge.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-#include <cerrno>
-#include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "base/paths.h"
 #include "files/file.h"
+#include "files/folders.h"
 #include "mrrope/records.h"
 #include "runs/line_writer.h"
 #include "runs/run_files.h"
@@ -49,21 +48,16 @@ Known known(const Record& record) {
           static_cast<std::uint32_t>(result_of(record))};
 }
 
-Error exists(const std::string& target) {
-  return {ErrorCode::invalid_argument, "exists already; take another name, or remove it", target};
-}
-
 // A folder beside `target` that takes its name when it is complete; removed if it never is.
 class PendingFolder {
  public:
   static Result<PendingFolder> create(const std::string& target) {
-    if (base::identity_of(target)) return exists(target);
-    std::string name = target + ".XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) return base::os_error("make the folder", target, errno);
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    (void)::chmod(name.c_str(), 0777 & ~mask);
-    return PendingFolder(std::move(name), target);
+    if (base::identity_of(target)) {
+      return Error{ErrorCode::invalid_argument, "exists already; take another name, or remove it", target};
+    }
+    Result<std::string> name = base::make_unique_folder(target);
+    if (!name) return name.error();
+    return PendingFolder(*std::move(name), target);
   }
 
   PendingFolder(PendingFolder&& other) noexcept
@@ -73,22 +67,17 @@ class PendingFolder {
   PendingFolder& operator=(const PendingFolder&) = delete;
   ~PendingFolder() {
     if (path_.empty()) return;
-    ::unlink(file("run.json").c_str());
-    ::unlink(file("records.jsonl").c_str());
-    ::rmdir(path_.c_str());
+    std::error_code ignored;
+    for (const std::string& left : {file("run.json"), file("records.jsonl"), path_})
+      std::filesystem::remove(base::to_path(left), ignored);
   }
 
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
 
   [[nodiscard]] Result<void> commit() {
-    // Without the flag: a file system that does not know it. rename(2) itself never replaces a folder with files in it.
-    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0 &&
-        (errno != EINVAL || std::rename(path_.c_str(), target_.c_str()) != 0)) {
-      return errno == EEXIST || errno == ENOTEMPTY ? exists(target_)
-                                                   : base::os_error("name the finished folder", target_, errno);
-    }
+    if (const auto ok = base::name_folder(path_, target_); !ok) return ok.error();
     path_.clear();
-    return base::sync_folder_of(target_);
+    return {};
   }
 
  private:

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-
-#include <cerrno>
 
 #include "files/file.h"
+#include "files/folders.h"
+#include "files/in_place.h"
 #include "mrrope/records.h"
 #include "runs/run_files.h"
 
@@ -45,7 +43,7 @@ Result<RunFolder> RunFolder::read(const std::string& path) {
 Result<RunFolder> RunFolder::open(const std::string& path, const RunInfo& info) {
   RunFolder folder;
   folder.path_ = path;
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return base::os_error("make the folder", path, errno);
+  if (const auto ok = base::make_folder(path); !ok) return ok.error();
   if (!base::identity_of(path + "/run.json")) {
     // run.json is made first: these are not ours, and their last line would be taken for a damaged one
     if (base::identity_of(path + "/records.jsonl")) {
@@ -59,7 +57,7 @@ Result<RunFolder> RunFolder::open(const std::string& path, const RunInfo& info) 
   }
   Result<base::File> log = base::File::open(path + "/records.jsonl", base::File::Access::read_write);
   if (!log) return log.error();
-  if (::flock(log->descriptor(), LOCK_EX | LOCK_NB) != 0) {
+  if (!base::lock_for_change(*log)) {
     return Error{ErrorCode::io, "another process is measuring into this folder", path};
   }
   if (const auto ok = folder.load(); !ok) return ok.error();

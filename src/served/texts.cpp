@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/paths.h"
 #include "measure/text_files.h"
 #include "mrrope/served.h"
 #include "mrrope/task_files.h"
@@ -80,7 +81,7 @@ class Reader {
 
 // Those of a .jsonl, each by its place: "texts.jsonl, document 3".
 Result<void> add_entries(const Reader& reader, const std::string& path, std::vector<ServedText>& texts) {
-  const std::string file = std::filesystem::path(path).filename().string();
+  const std::string file = base::to_text(base::to_path(path).filename());
   std::size_t number = 0;
   Result<void> tokenized;
   const Result<void> read = read_texts(path, [&](std::string&& text) {
@@ -118,7 +119,7 @@ Result<std::vector<ServedText>> texts_on_servers(const ServerOptions& servers, s
     if (first->size() < 2) continue;
     const Result<std::string> hash = content_hash_of_file(path);
     if (!hash) return hash.error();
-    texts.push_back({std::filesystem::path(path).filename().string(), *hash, *std::move(first)});
+    texts.push_back({base::to_text(base::to_path(path).filename()), *hash, *std::move(first)});
   }
   if (texts.empty()) return Error{ErrorCode::invalid_argument, "the files hold no text", files->front()};
   return texts;

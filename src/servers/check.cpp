@@ -2,10 +2,11 @@
 #include "servers/check.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "files/folders.h"
 
 namespace mrrope::servers {
 
@@ -52,11 +53,10 @@ Result<std::vector<ServerUrl>> check_options(const ServerOptions& options) {
   }
   // One connection per request in flight; running out of them would look like servers that fail.
   const std::uint64_t wanted = servers.size() * static_cast<std::uint64_t>(options.concurrency) + kOtherFiles;
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY && files.rlim_cur < wanted) {
+  if (const std::uint64_t most = base::most_open_files(); most < wanted) {
     return refused(
         fmt::format("{} servers times {} requests need {} open files, and this process may have {}: ulimit -n",
-                    servers.size(), options.concurrency, wanted, files.rlim_cur),
+                    servers.size(), options.concurrency, wanted, most),
         "concurrency");
   }
   return servers;

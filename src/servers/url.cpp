@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "servers/url.h"
 
+#ifdef _WIN32
+#include <ws2tcpip.h>
+#else
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#endif
 
 #include <algorithm>
 #include <cctype>

@@ -14,6 +14,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "mrrope/catalogue.h"
 #include "mrrope/units.h"
@@ -58,11 +59,11 @@ Result<void> check_factor(const Plan& plan, std::int64_t trained, const ExtendOp
 Result<void> check_no_sidecar_of_its_own(const ModelFile& model) {
   if (!model.sidecar) return {};
   std::error_code status;
-  const std::filesystem::path itself = std::filesystem::canonical(model.path, status);
+  const std::filesystem::path itself = std::filesystem::canonical(base::to_path(model.path), status);
   return Error{ErrorCode::inconsistent,
                fmt::format("this is a sidecar, which extends a model already; take it back first, or extend the model "
                            "itself: {}",
-                           base::printable(itself.string(), itself.string().size())),
+                           base::printable(base::to_text(itself), base::to_text(itself).size())),
                model.path};
 }
 

@@ -13,9 +13,11 @@
 #include <system_error>
 #include <vector>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "base/unicode.h"
 #include "files/file.h"
+#include "files/links.h"
 #include "formats/gguf_split.h"
 #include "mrrope/catalogue.h"
 #include "mrrope/units.h"
@@ -49,10 +51,10 @@ bool can_be_said(std::string_view name) {
 // Every shard has a FROM of its own (server/create.go joins them by their names).
 std::vector<std::string> shards_of(const std::string& target, std::size_t count) {
   const auto name = count > 1 ? formats::shard_name(target) : std::nullopt;
-  if (!name) return {fs::path(target).filename().string()};
+  if (!name) return {base::to_text(base::to_path(target).filename())};
   std::vector<std::string> names;
   for (std::size_t i = 1; i <= count; ++i) {
-    names.push_back(fs::path(formats::shard_path(name->prefix, i, count)).filename().string());
+    names.push_back(base::to_text(base::to_path(formats::shard_path(name->prefix, i, count)).filename()));
   }
   return names;
 }
@@ -63,7 +65,8 @@ std::string from_line(const std::string& name) { return "FROM ./" + name + "\n";
 // so that it is not the name of the model as it was.
 std::string ollama_name(const std::string& target, std::int64_t context) {
   const auto shard = formats::shard_name(target);
-  const std::string stem = shard ? fs::path(shard->prefix).filename().string() : fs::path(target).stem().string();
+  const std::string stem =
+      shard ? base::to_text(base::to_path(shard->prefix).filename()) : base::to_text(base::to_path(target).stem());
   std::string name;
   for (const char c : stem) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
@@ -83,7 +86,9 @@ std::string ollama_name(const std::string& target, std::int64_t context) {
 
 }  // namespace
 
-std::string modelfile_of(const std::string& target) { return (fs::path(target).parent_path() / "Modelfile").string(); }
+std::string modelfile_of(const std::string& target) {
+  return base::to_text(base::to_path(target).parent_path() / "Modelfile");
+}
 
 Result<void> check_modelfile(const std::string& target, std::size_t shards, bool overwrite) {
   const std::vector<std::string> names = shards_of(target, shards);
@@ -101,7 +106,7 @@ Result<void> check_modelfile(const std::string& target, std::size_t shards, bool
   if (!base::is_taken(path)) return {};
   std::error_code status;
   const Result<std::string> text = base::read_file(path, kMostModelfile);
-  if (fs::is_symlink(path, status) || !text || !text->starts_with(kModelfileStart)) {
+  if (base::is_symbolic_link(path) || !text || !text->starts_with(kModelfileStart)) {
     return Error{ErrorCode::inconsistent,
                  "is there, and mrrope did not write it, so it is not replaced. Write the copy into another folder, or "
                  "move this file away",

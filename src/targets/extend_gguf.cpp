@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "files/in_place.h"
 #include "formats/gguf_in_place.h"
 #include "formats/gguf_write.h"
 #include "mrrope/provenance.h"
@@ -65,6 +66,15 @@ Result<void> write(const ModelFile& model, const GgufEdits& edits, const ExtendO
                     {.overwrite = options.overwrite, .progress = options.progress});
 }
 
+// What a change in place needs elsewhere than on Linux.
+void note_second_file(const ModelFile& model, const ExtendOptions& options, Extension& out) {
+  if (!options.in_place || base::can_shift_front()) return;
+  out.notes.push_back(fmt::format(
+      "In place means here: a new file of about {:.4g} GB is written beside the model and takes its name, so "
+      "that the disk needs room for both.",
+      static_cast<double>(model.gguf()->head().file_size) / 1e9));
+}
+
 // With the Modelfile that Ollama wants.
 Result<void> write_for_ollama(const ModelFile& model, const GgufEdits& edits, const Plan& plan,
                               const std::string& target, const ExtendOptions& options) {
@@ -96,6 +106,7 @@ Result<Extension> extend_gguf(const ModelFile& model, const Plan& plan, const Ex
   out.changes = rows_of(*model.gguf(), *edits);
   out.changes.push_back({"mrrope.padding", "", "(filler)"});
   out.written = *target;
+  note_second_file(model, options, out);
   const bool modelfile = engine == "ollama" && !target->empty();
   if (modelfile) {
     if (const auto ok = check_modelfile(*target, model.gguf()->shards.size(), options.overwrite); !ok)
@@ -120,6 +131,7 @@ Result<Extension> undo_gguf(const ModelFile& model, const ExtendOptions& options
   Extension out;
   out.changes = rows_of(*model.gguf(), *edits);
   out.written = out.model = *target;
+  note_second_file(model, options, out);
   if (options.dry_run) return out;
   if (const auto ok = write(model, *edits, options); !ok) return ok.error();
   return out;

@@ -8,7 +8,9 @@
 #include <string>
 #include <system_error>
 
+#include "base/paths.h"
 #include "base/unicode.h"
+#include "files/links.h"
 #include "mrrope/hf_folder.h"
 #include "targets/extend_formats.h"
 
@@ -19,11 +21,11 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string folder_of(const ModelFile& model) {
-  const fs::path parent = fs::path(model.path).parent_path();
-  return parent.empty() ? "." : parent.string();
+  const fs::path parent = base::to_path(model.path).parent_path();
+  return parent.empty() ? "." : base::to_text(parent);
 }
 
-std::string config_in(const std::string& folder) { return (fs::path(folder) / "config.json").string(); }
+std::string config_in(const std::string& folder) { return base::to_text(base::to_path(folder) / "config.json"); }
 
 // What only a GGUF can do.
 Result<void> check_options(const ExtendOptions& options) {
@@ -40,7 +42,7 @@ Result<void> check_options(const ExtendOptions& options) {
 
 // Engines read config.json: another file of the folder would silently take its place.
 Result<void> check_name(const ModelFile& model, const ExtendOptions& options) {
-  const std::string name = fs::path(model.path).filename().string();
+  const std::string name = base::to_text(base::to_path(model.path).filename());
   if (name == "config.json" || !options.output.empty()) return {};
   return Error{ErrorCode::invalid_argument,
                "engines read config.json, and this file would replace the one beside it; name a folder for the result "
@@ -69,7 +71,7 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
   Extension out = described(model, *delivery, plan, target);
   for (const HfChange& change : delivery->hf) out.changes.push_back({change.path, change.before, change.after});
   out.written = config_in(target);
-  if (std::error_code status; options.output.empty() && fs::is_symlink(config_in(folder), status)) {
+  if (options.output.empty() && base::is_symbolic_link(config_in(folder))) {
     out.notes.push_back("config.json is a link, as in a download cache. A file takes its place, the link is kept as " +
                         std::string(kOriginalConfig) + ", and what it leads to stays as it is.");
   }
@@ -98,7 +100,7 @@ Result<Extension> undo_hf(const ModelFile& model, const ExtendOptions& options) 
   }
   const std::string folder = folder_of(model);
   std::error_code status;
-  if (options.dry_run && !fs::exists(fs::path(folder) / kOriginalConfig, status)) {
+  if (options.dry_run && !fs::exists(base::to_path(folder) / kOriginalConfig, status)) {
     return Error{ErrorCode::invalid_argument, "nothing to undo: no " + std::string(kOriginalConfig), folder};
   }
   if (!options.dry_run) {

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "files/file.h"
 #include "files/in_place.h"
@@ -29,13 +30,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path default_folder(const fs::path& model) { return model.parent_path() / (model.stem().string() + "-mrrope"); }
+fs::path default_folder(const fs::path& model) { return model.parent_path() / (model.stem() += "-mrrope"); }
 
 struct Names {
   Names(fs::path where, const fs::path& model)
       : folder(std::move(where)),
-        first(folder / (model.stem().string() + "-00001-of-00002.gguf")),
-        second(folder / (model.stem().string() + "-00002-of-00002.gguf")),
+        first(folder / (model.stem() += "-00001-of-00002.gguf")),
+        second(folder / (model.stem() += "-00002-of-00002.gguf")),
         script(folder / formats::kServeScript) {}
   fs::path folder;
   fs::path first;
@@ -47,20 +48,17 @@ Error in_the_way(const fs::path& path, const char* what) {
   return {ErrorCode::inconsistent,
           std::string("is in the way of the sidecar, and ") + what +
               ": it is not replaced. Name another folder (-o), or move it away",
-          path.string()};
+          base::to_text(path)};
 }
 
-bool is_there(const fs::path& path) { return base::is_taken(path.string()); }
+bool is_there(const fs::path& path) { return base::is_taken(base::to_text(path)); }
 
-bool is_link(const fs::path& path) {
-  std::error_code status;
-  return fs::is_symlink(path, status);
-}
+bool is_link(const fs::path& path) { return base::is_symbolic_link(base::to_text(path)); }
 
 // Whether the name of the link can be had.
 Result<void> check_link(const fs::path& link, const ModelFile& model) {
   if (!is_there(link)) return {};
-  const bool same = base::identity_of(link.string()) == base::identity_of(model.path);
+  const bool same = base::identity_of(base::to_text(link)) == base::identity_of(model.path);
   if (!is_link(link)) return in_the_way(link, same ? "is the model itself" : "no link of ours");
   if (!same) return in_the_way(link, "leads to another file");
   return {};
@@ -69,7 +67,7 @@ Result<void> check_link(const fs::path& link, const ModelFile& model) {
 // A shard without its script is what an interrupted command left.
 bool is_unfinished(const Names& names) {
   if (is_there(names.script)) return false;
-  const Result<GgufFile> shard = read_gguf_file(names.second.string());
+  const Result<GgufFile> shard = read_gguf_file(base::to_text(names.second));
   return shard && shard->find("mrrope.plan") != nullptr;
 }
 
@@ -77,21 +75,22 @@ bool is_unfinished(const Names& names) {
 Result<void> check_shard(const Names& names, const ModelFile& model, bool overwrite) {
   const fs::path& shard = names.second;
   if (!is_there(shard)) return {};
-  if (base::identity_of(shard.string()) == base::identity_of(model.path)) {
+  if (base::identity_of(base::to_text(shard)) == base::identity_of(model.path)) {
     return in_the_way(shard, "is the model itself");
   }
-  if (is_link(shard) || !formats::is_sidecar(shard.string())) return in_the_way(shard, "was not written by mrrope");
-  return base::check_free(shard.string(), overwrite || is_unfinished(names));
+  if (is_link(shard) || !formats::is_sidecar(base::to_text(shard)))
+    return in_the_way(shard, "was not written by mrrope");
+  return base::check_free(base::to_text(shard), overwrite || is_unfinished(names));
 }
 
 // Whether the name of the script can be had.
 Result<void> check_script(const Names& names) {
   if (!is_there(names.script)) return {};
-  const Result<std::string> text = base::read_file(names.script.string(), std::uint64_t{1} << 20U);
+  const Result<std::string> text = base::read_file(base::to_text(names.script), std::uint64_t{1} << 20U);
   if (is_link(names.script) || !text || !text->starts_with(formats::kScriptStart)) {
     return in_the_way(names.script, "was not written by mrrope");
   }
-  const Result<bool> ours = formats::is_script_of(names.script.string(), names.first.filename().string());
+  const Result<bool> ours = formats::is_script_of(base::to_text(names.script), base::to_text(names.first.filename()));
   if (!ours) return ours.error();
   if (!*ours) return in_the_way(names.script, "serves another model");
   return {};
@@ -114,11 +113,12 @@ std::string script_text(const Names& names, const Plan& plan, const std::string&
       "esac\n"
       "exec llama-server -m \"$here\"/{} -c {} --override-kv {} \"$@\"\n",
       formats::kScriptStart, MRROPE_VERSION, plan.spec.context_trained, plan.context_target, brief(plan.method),
-      formats::posix_quoted(names.first.filename().string()), plan.context_target, formats::posix_quoted(overrides));
+      formats::posix_quoted(base::to_text(names.first.filename())), plan.context_target,
+      formats::posix_quoted(overrides));
 }
 
 Result<base::PendingFile> prepared_script(const Names& names, std::string_view text) {
-  Result<base::PendingFile> script = base::PendingFile::create(names.script.string(), true);
+  Result<base::PendingFile> script = base::PendingFile::create(base::to_text(names.script), true);
   if (!script) return script.error();
   script->make_executable();
   if (const auto ok = script->file().write_at(0, base::bytes_of(text)); !ok) return ok.error();
@@ -129,28 +129,26 @@ Result<base::PendingFile> prepared_script(const Names& names, std::string_view t
 Result<void> write_in_order(const ModelFile& model, const Names& names, const GgufEdits& edits, std::string_view text,
                             bool& linked) {
   if (!is_there(names.first)) {
-    const Result<std::string> way = base::relative_link(model.path, names.folder.string());
+    const Result<std::string> way = base::relative_link(model.path, base::to_text(names.folder));
     if (!way) return way.error();
-    std::error_code status;
-    fs::create_symlink(*way, names.first, status);
-    if (status) return Error{ErrorCode::io, status.message(), names.first.string()};
+    if (const auto ok = base::add_link(*way, base::to_text(names.first)); !ok) return ok.error();
     linked = true;
   }
   Result<base::PendingFile> script = prepared_script(names, text);
   if (!script) return script.error();
-  const Result<std::string> old = base::read_file(names.script.string(), std::uint64_t{1} << 20U);
+  const Result<std::string> old = base::read_file(base::to_text(names.script), std::uint64_t{1} << 20U);
   if (old) {
-    if (const auto ok = base::remove_file(names.script.string()); !ok) return ok.error();
+    if (const auto ok = base::remove_file(base::to_text(names.script)); !ok) return ok.error();
   }
   const bool replaced = is_there(names.second);
-  if (const auto ok = write_gguf_sidecar(edits, names.second.string(), {.overwrite = replaced}); !ok) {
+  if (const auto ok = write_gguf_sidecar(edits, base::to_text(names.second), {.overwrite = replaced}); !ok) {
     if (old) {
       if (Result<base::PendingFile> again = prepared_script(names, *old)) (void)again->commit();
     }
     return ok.error();
   }
   Result<void> done = script->commit();
-  if (!done && !replaced && !is_there(names.script)) (void)base::remove_file(names.second.string());
+  if (!done && !replaced && !is_there(names.script)) (void)base::remove_file(base::to_text(names.second));
   return done;
 }
 
@@ -160,9 +158,9 @@ Result<base::File> locked_folder(const fs::path& folder, bool& made) {
   for (int tries = 3;; --tries) {
     std::error_code status;
     made = fs::create_directories(folder, status);
-    if (status) return Error{ErrorCode::io, status.message(), folder.string()};
-    Result<base::File> lock = base::lock_folder(folder.string());
-    const std::optional<base::FileIdentity> there = base::identity_of(folder.string());
+    if (status) return Error{ErrorCode::io, status.message(), base::to_text(folder)};
+    Result<base::File> lock = base::lock_folder(base::to_text(folder));
+    const std::optional<base::FileIdentity> there = base::identity_of(base::to_text(folder));
     const Result<base::FileIdentity> held = lock ? lock->identity() : Result<base::FileIdentity>(lock.error());
     if (tries == 0 || (there && (!held || *held == *there))) return lock;
   }
@@ -189,14 +187,15 @@ Result<void> write_files(const ModelFile& model, const Names& names, const GgufE
 Result<void> check_no_sidecar(const ModelFile& model, const ExtendOptions& options) {
   if (options.overwrite) return {};
   std::error_code status;
-  for (const fs::path& path : {fs::absolute(model.path, status), fs::canonical(model.path, status)}) {
+  const fs::path given = base::to_path(model.path);
+  for (const fs::path& path : {fs::absolute(given, status), fs::canonical(given, status)}) {
     for (const fs::path& folder : {default_folder(path), path.parent_path()}) {
       const Names names(folder, path);
-      if (base::identity_of(names.first.string()) != base::identity_of(model.path)) continue;
-      if (!formats::is_sidecar(names.second.string())) continue;
+      if (base::identity_of(base::to_text(names.first)) != base::identity_of(model.path)) continue;
+      if (!formats::is_sidecar(base::to_text(names.second))) continue;
       return Error{
           ErrorCode::inconsistent,
-          "a sidecar refers to this file (" + names.second.string() +
+          "a sidecar refers to this file (" + base::to_text(names.second) +
               ") and would not fit it once it is changed. Delete the sidecar; or, if that is meant, change the "
               "file with -f",
           model.path};
@@ -210,9 +209,9 @@ Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delive
   const GgufModel& gguf = *model.gguf();
   if (const auto ok = check_fits_sidecar(gguf, delivery.gguf); !ok) return ok.error();
   std::error_code status;
-  const fs::path source = fs::absolute(model.path, status);
+  const fs::path source = fs::absolute(base::to_path(model.path), status);
   if (status) return Error{ErrorCode::io, status.message(), model.path};
-  const Names names(options.output.empty() ? default_folder(source) : fs::path(options.output), source);
+  const Names names(options.output.empty() ? default_folder(source) : base::to_path(options.output), source);
   const std::string overrides = sidecar_flags_of(gguf, delivery.gguf);
   GgufEdits edits = delivery.gguf;
   edits.set("mrrope.plan", GgufValue::text(to_json(plan)));
@@ -225,13 +224,13 @@ Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delive
     return ok.error();
   }
   delivery.commands = {fmt::format("llama-server -m {{}} -c {} --override-kv {}", plan.context_target, overrides)};
-  Extension out = described(model, delivery, plan, names.first.string());
-  out.commands.insert(out.commands.begin(), base::shell_quoted(names.script.string()));
+  Extension out = described(model, delivery, plan, base::to_text(names.first));
+  out.commands.insert(out.commands.begin(), base::shell_quoted(base::to_text(names.script)));
   out.changes = rows_of(gguf, delivery.gguf);
-  out.written = names.second.string();
-  out.beside = {names.script.string()};
+  out.written = base::to_text(names.second);
+  out.beside = {base::to_text(names.script)};
   if (options.dry_run) return out;
-  const Result<double> difference = read_back(names.first.string(), "llama.cpp", plan);
+  const Result<double> difference = read_back(base::to_text(names.first), "llama.cpp", plan);
   if (!difference) return difference.error();
   out.difference = *difference;
   return out;
@@ -242,28 +241,28 @@ Result<Extension> undo_sidecar(const ModelFile& model, const ExtendOptions& opti
     return Error{ErrorCode::invalid_argument,
                  "a sidecar is taken back where it is: its files are removed, and the model is as it was", model.path};
   }
-  const fs::path first(model.path);
-  const std::string folder = first.has_parent_path() ? first.parent_path().string() : ".";
+  const fs::path first = base::to_path(model.path);
+  const std::string folder = first.has_parent_path() ? base::to_text(first.parent_path()) : ".";
   const Result<base::File> lock = base::lock_folder(folder);
   if (!lock) return lock.error();
   std::error_code status;
   Extension out;
-  out.model = fs::canonical(first, status).string();
+  out.model = base::to_text(fs::canonical(first, status));
   // As it is now, not as it was read
   if (!formats::is_sidecar(model.sidecar->shard)) {
     return Error{ErrorCode::invalid_argument, "nothing to undo: the sidecar is gone", model.sidecar->shard};
   }
-  const std::string script = (first.parent_path() / formats::kServeScript).string();
-  const Result<bool> ours = formats::is_script_of(script, first.filename().string());
+  const std::string script = base::to_text(first.parent_path() / formats::kServeScript);
+  const Result<bool> ours = formats::is_script_of(script, base::to_text(first.filename()));
   if (!ours) return ours.error();
   if (*ours) out.removed.push_back(script);
   out.removed.push_back(model.sidecar->shard);
-  if (is_link(first)) out.removed.push_back(model.path);
+  if (base::is_added_link(model.path)) out.removed.push_back(model.path);
   if (options.dry_run) return out;
   for (const std::string& path : out.removed) {
     if (const auto ok = base::remove_file(path); !ok) return ok.error();
   }
-  if (fs::remove(folder, status)) out.removed.push_back(folder);  // only if it is empty
+  if (fs::remove(base::to_path(folder), status)) out.removed.push_back(folder);  // only if it is empty
   return out;
 }
 

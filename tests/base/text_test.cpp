@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/shell.h"
+
 namespace mrrope::base {
 namespace {
 
@@ -12,17 +14,29 @@ TEST(Split, KeepsEmptyParts) {
 }
 
 TEST(ShellQuoted, LeavesPlainWordsAlone) {
-  EXPECT_EQ(shell_quoted("models/Qwen3-8B_q4.gguf"), "models/Qwen3-8B_q4.gguf");
-  EXPECT_EQ(shell_quoted("dim=128,base=1e+4"), "dim=128,base=1e+4");
+  EXPECT_EQ(posix_shell_quoted("models/Qwen3-8B_q4.gguf"), "models/Qwen3-8B_q4.gguf");
+  EXPECT_EQ(posix_shell_quoted("dim=128,base=1e+4"), "dim=128,base=1e+4");
 }
 
 TEST(ShellQuoted, QuotesWhatAShellWouldTakeApart) {
-  EXPECT_EQ(shell_quoted("my model.gguf"), "'my model.gguf'");
-  EXPECT_EQ(shell_quoted("$HOME"), "'$HOME'");
-  EXPECT_EQ(shell_quoted("it's"), R"('it'\''s')");
-  EXPECT_EQ(shell_quoted("~x"), "'~x'");
-  EXPECT_EQ(shell_quoted("größer"), "'größer'");
-  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(posix_shell_quoted("my model.gguf"), "'my model.gguf'");
+  EXPECT_EQ(posix_shell_quoted("$HOME"), "'$HOME'");
+  EXPECT_EQ(posix_shell_quoted("it's"), R"('it'\''s')");
+  EXPECT_EQ(posix_shell_quoted("~x"), "'~x'");
+  EXPECT_EQ(posix_shell_quoted("größer"), "'größer'");
+  EXPECT_EQ(posix_shell_quoted(""), "''");
+}
+
+// What CommandLineToArgvW makes of each: tests/windows hands the same words from one program to another.
+TEST(WindowsQuoted, TakesDoubleQuotesAndMindsBackslashesBeforeThem) {
+  EXPECT_EQ(windows_quoted(R"(C:\models\Qwen3-8B_q4.gguf)"), R"(C:\models\Qwen3-8B_q4.gguf)");
+  EXPECT_EQ(windows_quoted("my model.gguf"), R"("my model.gguf")");
+  EXPECT_EQ(windows_quoted(R"(C:\my models\)"), R"("C:\my models\\")");
+  EXPECT_EQ(windows_quoted(R"(a "b" \"c)"), R"("a \"b\" \\\"c")");
+  EXPECT_EQ(windows_quoted("8k,32k"), R"("8k,32k")") << "PowerShell makes two words of it";
+  EXPECT_EQ(windows_quoted("größer"), R"("größer")");
+  EXPECT_EQ(windows_quoted("a&b|c>d"), R"("a&b|c>d")");
+  EXPECT_EQ(windows_quoted(""), R"("")");
 }
 
 TEST(Printable, LeavesNothingThatSteersATerminal) {
@@ -103,8 +117,8 @@ TEST(Printable, EveryCodePointIsShownOrReplacedByItsBytes) {
 }
 
 TEST(ShellQuoted, BytesThatCannotBeShownAreSpeltByNumber) {
-  EXPECT_EQ(shell_quoted("a\x1b'\xff\\ b"), "$'a\\x1b\\'\\xff\\\\ b'");
-  EXPECT_EQ(shell_quoted("größer 1"), "'größer 1'");
+  EXPECT_EQ(posix_shell_quoted("a\x1b'\xff\\ b"), "$'a\\x1b\\'\\xff\\\\ b'");
+  EXPECT_EQ(posix_shell_quoted("größer 1"), "'größer 1'");
 }
 
 TEST(Nearest, FindsTypingErrors) {

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
 // macOS and Windows. What Linux promises holds but for this: a process that is killed leaves its "<target>.XXXXXX.tmp"
-// behind, folders are not synced, and files of another owner are refused where they would have to stay that owner's.
+// behind on macOS, and on Windows in the instant of its renaming; folders are not synced; files of another owner are
+// refused where they would have to stay that owner's; on Windows a file that another program has open is not replaced.
 #include "files/file.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <limits>
-#include <random>
-#include <system_error>
 #include <utility>
 
 #include "files/elsewhere/calls.h"
+#include "files/elsewhere/unique_name.h"
 
 namespace mrrope::base {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -31,52 +28,33 @@ Error exists(const std::string& target) {
   return {ErrorCode::invalid_argument, "exists already; it is replaced only if that is asked for", target};
 }
 
-Error failed_to(std::string_view doing, const std::string& path, const std::error_code& status) {
-  return {ErrorCode::io, "cannot " + std::string(doing) + ": " + status.message(), path};
+Error failed_to(std::string_view doing, const std::string& path) {
+  if (errno != EBUSY) return os_error(doing, path, errno);
+  return {ErrorCode::io, "another program has the file open, which must be ended first; nothing was changed", path};
 }
 
 // A name beside `target` that is hard to guess.
-std::string temporary_name(const std::string& target) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
-  std::random_device random;
-  std::string name = target + ".";
-  for (int i = 0; i < 6; ++i) name += kLetters[random() % kLetters.size()];
-  return name + ".tmp";
-}
+std::string temporary_name(const std::string& target) { return target + "." + unique_letters() + ".tmp"; }
 
-constexpr fs::perms kPrivate = fs::perms::owner_read | fs::perms::owner_write;
+constexpr std::uint32_t kPrivate = 0600;
 
 }  // namespace
 
 std::optional<FileIdentity> identity_of(const std::string& path, File::Links links) {
-  std::error_code unseen;
-  if (links == File::Links::refuse && fs::is_symlink(path, unseen)) return std::nullopt;
-  const int descriptor = calls::open(path, false, false);
-  if (descriptor < 0) return std::nullopt;
-  const std::optional<FileStatus> status = calls::status(descriptor);
-  calls::close(descriptor);
-  return status ? std::optional(status->identity) : std::nullopt;
+  return calls::identity(path, links);
 }
 
-bool is_taken(const std::string& path) {
-  std::error_code unseen;
-  return fs::exists(fs::symlink_status(path, unseen));
-}
+bool is_taken(const std::string& path) { return calls::kind(path, File::Links::refuse) != calls::Kind::none; }
 
 // ---- File ----------------------------------------------------------------------------------------------------------
 
 Result<File> File::open(const std::string& path, Access access, Links links) {
-  std::error_code unseen;
-  if (links == Links::refuse && fs::is_symlink(path, unseen)) {
-    return Error{ErrorCode::io, "a symbolic link, not a regular file", path};
-  }
-  const int descriptor = calls::open(path, access == Access::read_write, false);
-  if (descriptor < 0 && fs::exists(path, unseen) && !fs::is_regular_file(path, unseen)) {
-    return Error{ErrorCode::io, "not a regular file", path};  // Windows opens no folders
-  }
-  if (descriptor < 0) return os_error("open", path, errno);
-  File file(descriptor, path);
-  if (!fs::is_regular_file(path, unseen)) return Error{ErrorCode::io, "not a regular file", path};
+  const calls::Kind kind = calls::kind(path, links);
+  if (kind == calls::Kind::link) return Error{ErrorCode::io, "a symbolic link, not a regular file", path};
+  if (kind == calls::Kind::folder) return Error{ErrorCode::io, "not a regular file", path};  // Windows opens none
+  File file(calls::open(path, access == Access::read ? calls::Open::read : calls::Open::read_write), path);
+  if (file.descriptor() < 0) return failed_to("open", path);
+  if (!calls::is_regular(file.descriptor())) return Error{ErrorCode::io, "not a regular file", path};
   return file;
 }
 
@@ -146,17 +124,17 @@ Result<void> File::sync() {
 Result<void> sync_folder_of(const std::string&) { return {}; }
 
 Result<void> remove_file(const std::string& path) {
-  std::error_code failed;
-  fs::remove(path, failed);
-  if (failed) return failed_to("remove", path, failed);
+  if (!calls::remove(path)) return failed_to("remove", path);
   return {};
 }
 
 Result<void> check_free(const std::string& target, bool overwrite) {
+  if (calls::is_device_name(target)) {
+    return Error{ErrorCode::invalid_argument, "Windows takes this name for a device; take another", target};
+  }
   if (!overwrite && is_taken(target)) return exists(target);
-  std::error_code unseen;
-  const fs::file_status status = fs::status(target, unseen);
-  if (overwrite && fs::exists(status) && !fs::is_regular_file(status)) {
+  const calls::Kind kind = calls::kind(target, File::Links::follow);
+  if (overwrite && kind != calls::Kind::none && kind != calls::Kind::file) {
     return Error{ErrorCode::io, "not a regular file", target};
   }
   return {};
@@ -168,15 +146,14 @@ Result<PendingFile> PendingFile::create(const std::string& target, bool overwrit
   if (const auto ok = check_free(target, overwrite); !ok) return ok.error();
   for (int tries = 10;; --tries) {
     std::string temporary = temporary_name(target);
-    const int descriptor = calls::open(temporary, true, true);
+    const int descriptor = calls::create(temporary);
     if (descriptor < 0 && errno == EEXIST && tries > 0) continue;
-    if (descriptor < 0) return os_error("create a file", target, errno);
+    if (descriptor < 0) return failed_to("create a file", target);
     PendingFile pending(File(descriptor, target), target, std::move(temporary), overwrite, 0);
     const Result<FileStatus> status = pending.file_.status();
     if (!status) return status.error();
     pending.mode_ = status->mode;
-    std::error_code ignored;
-    fs::permissions(pending.temporary_, kPrivate, ignored);
+    calls::set_mode(pending.temporary_, kPrivate);
     return pending;
   }
 }
@@ -184,8 +161,7 @@ Result<PendingFile> PendingFile::create(const std::string& target, bool overwrit
 PendingFile::~PendingFile() {
   if (temporary_.empty()) return;
   file_ = File(-1, target_);  // Windows removes no open files
-  std::error_code ignored;
-  fs::remove(temporary_, ignored);
+  (void)calls::remove(temporary_);
 }
 
 Result<void> PendingFile::settle_mode() {
@@ -195,27 +171,19 @@ Result<void> PendingFile::settle_mode() {
     if (strict_) return Error{ErrorCode::unsupported, "the owner of the file could not be kept", target_};
     mode_ &= ~std::uint32_t{0070};
   }
-  std::error_code ignored;
-  fs::permissions(temporary_, static_cast<fs::perms>(mode_), ignored);
   return {};
 }
 
 Result<void> PendingFile::commit() {
   if (const auto ok = settle_mode(); !ok) return ok.error();
   if (const auto ok = file_.sync(); !ok) return ok.error();
+  if (!calls::keep(file_.descriptor())) return failed_to("keep the finished file", target_);
   file_ = File(-1, target_);  // Windows renames no open files
-  std::error_code failed;
-  if (overwrite_) {
-    fs::rename(temporary_, target_, failed);
-    if (failed) return failed_to("name the finished file", target_, failed);
-    temporary_.clear();
-    return {};
+  calls::set_mode(temporary_, mode_);
+  if (!calls::rename(temporary_, target_, overwrite_)) {
+    return errno == EEXIST ? exists(target_) : failed_to("name the finished file", target_);
   }
-  // A second name is refused where the name is taken, as a rename is not
-  fs::create_hard_link(temporary_, target_, failed);
-  if (failed && is_taken(target_)) return exists(target_);
-  if (failed) return failed_to("name the finished file", target_, failed);
-  fs::remove(std::exchange(temporary_, {}), failed);
+  temporary_.clear();
   return {};
 }
 

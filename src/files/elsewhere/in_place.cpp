@@ -1,25 +1,44 @@
 // SPDX-License-Identifier: MIT
 #include "files/in_place.h"
 
+#include <cerrno>
+
+#include "files/elsewhere/calls.h"
+
 namespace mrrope::base {
 
 namespace {
 
-Error needs_linux(const std::string& path) {
-  return {ErrorCode::unsupported, "changing a model in place needs Linux; write a copy instead", path};
+Result<void> lock_as(bool exclusive, const File& file) {
+  if (calls::lock(file.descriptor(), exclusive)) return {};
+  return Error{ErrorCode::io, "another process is changing this file", file.path()};
 }
 
 }  // namespace
 
-Result<void> lock_for_change(const File& file) { return needs_linux(file.path()); }
+bool can_shift_front() noexcept { return false; }
 
-Result<File> lock_folder(const std::string& folder) { return needs_linux(folder); }
+Result<void> lock_for_change(const File& file) { return lock_as(true, file); }
 
-Result<void> check_nobody_changes(const File&) { return {}; }
+Result<void> check_nobody_changes(const File& file) { return lock_as(false, file); }
 
-Result<void> shift_front(File& file, std::int64_t) { return needs_linux(file.path()); }
+Result<File> lock_folder(const std::string& folder) {
+  File held(calls::lock_folder(folder), folder);
+  if (held.descriptor() >= 0) return held;
+  if (errno == EWOULDBLOCK) return Error{ErrorCode::io, "another process is changing this folder", folder};
+  return os_error("open the folder", folder, errno);
+}
 
-bool add_name(const std::string&, const std::string&) { return false; }
+Result<void> shift_front(File& file, std::int64_t) {
+  return Error{ErrorCode::unsupported, "only Linux inserts a range at the front of a file", file.path()};
+}
+
+bool add_name(const std::string& path, const std::string& name) { return calls::add_name(path, name); }
+
+Result<void> rename_file(const std::string& path, const std::string& name) {
+  if (!calls::rename(path, name, true)) return os_error("rename", name, errno);
+  return {};
+}
 
 bool is_own(const FileStatus&) noexcept { return false; }
 

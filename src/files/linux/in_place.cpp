@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 namespace mrrope::base {
@@ -33,6 +34,8 @@ Result<File> lock_folder(const std::string& folder) {
   return held;
 }
 
+bool can_shift_front() noexcept { return true; }
+
 Result<void> shift_front(File& file, std::int64_t bytes) {
   const int mode = bytes > 0 ? FALLOC_FL_INSERT_RANGE : FALLOC_FL_COLLAPSE_RANGE;
   if (::fallocate(file.descriptor(), mode, 0, static_cast<off_t>(bytes > 0 ? bytes : -bytes)) == 0) return {};
@@ -47,6 +50,11 @@ Result<void> shift_front(File& file, std::int64_t bytes) {
 
 bool add_name(const std::string& path, const std::string& name) {
   return ::linkat(AT_FDCWD, path.c_str(), AT_FDCWD, name.c_str(), 0) == 0;
+}
+
+Result<void> rename_file(const std::string& path, const std::string& name) {
+  if (std::rename(path.c_str(), name.c_str()) != 0) return os_error("rename", name, errno);
+  return sync_folder_of(name);
 }
 
 bool is_own(const FileStatus& status) noexcept { return status.owner == static_cast<std::uint32_t>(::geteuid()); }

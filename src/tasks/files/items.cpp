@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "mrrope/task_files.h"
 #include "tasks/files/entries.h"
@@ -54,7 +55,7 @@ constexpr std::array<std::string_view, 12> kPublished = {
 
 // "code_debug" of "data/code_debug.jsonl.gz"; empty for any other name.
 std::string published_task(const std::string& path) {
-  std::string name = std::filesystem::path(path).filename().string();
+  std::string name = base::to_text(base::to_path(path).filename());
   name.resize(std::min(name.size(), name.find('.')));
   return std::find(kPublished.begin(), kPublished.end(), name) != kPublished.end() ? name : "";
 }
