@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
 // Campaigns live in the Python package, because Ray does.
-#include <unistd.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "base/paths.h"
+#include "cli/host.h"
 #include "cli/program.h"
 #include "cli/python_part.h"
 
 namespace mrrope::cli {
 
-int run_campaign(int argc, char** argv) {
+int run_campaign(const std::vector<std::string>& words) {
   // Workers measure with this very program, unless another is named
-  std::error_code status;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", status);
-  if (!status) ::setenv("MRROPE_BIN", self.c_str(), 0);  // NOLINT(concurrency-mt-unsafe)
-  return become_python("campaign.command", "mrrope[campaign]", std::vector<std::string>(argv + 1, argv + argc));
+  const std::filesystem::path self = own_program();
+  if (!self.empty()) offer_environment_variable("MRROPE_BIN", base::to_text(self));
+  return become_python("campaign.command", "mrrope[campaign]", words);
 }
 
 }  // namespace mrrope::cli

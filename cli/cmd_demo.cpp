@@ -7,13 +7,14 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/programs.h"
+#include "cli/host.h"
 #include "cli/terminal.h"
 
 namespace mrrope::cli {
@@ -34,7 +35,7 @@ struct Step {
 
 // Where an installation, an unpacked archive or a build has it; empty: nowhere.
 fs::path small_model() {
-  const fs::path program = this_program();
+  const fs::path program = own_program();
   std::error_code unseen;
   for (const fs::path& place :
        {program.parent_path().parent_path() / "share/mrrope", program.parent_path() / "share"}) {
@@ -85,9 +86,11 @@ int run_demo(const Options& options) {
     std::string command = "$ mrrope";
     for (const std::string& word : step.words) command += " " + base::shell_quoted(word);
     print("\n{}\n{}\n", dim(wrap(step.why, terminal().width, 0)), bold(command));
-    if (const int status = run_this_program(step.words); status != 0) {
+    const std::optional<int> status = run_this_program(step.words);
+    if (!status) return fail(Error{ErrorCode::io, "mrrope could not start itself", ""});
+    if (*status != 0) {
       note("The demo ends here; {} has what it made.\n", folder.string());
-      return status;
+      return *status;
     }
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/json.h"
+#include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/table.h"
@@ -43,7 +44,8 @@ struct Side {
 std::size_t engine_mark(const std::string& text) {
   const std::size_t at = text.rfind('@');
   std::error_code ignored;
-  if (at == std::string::npos || text.find('/', at) != std::string::npos || std::filesystem::exists(text, ignored)) {
+  if (at == std::string::npos || text.find('/', at) != std::string::npos ||
+      std::filesystem::exists(base::to_path(text), ignored)) {
     return std::string::npos;
   }
   return at;

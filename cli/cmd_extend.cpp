@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/extend.h"
@@ -76,7 +77,7 @@ std::function<bool(std::uint64_t, std::uint64_t)> progress_line() {
 Result<void> check_inputs(const Options& options) {
   std::error_code status;
   if (options.plan.empty() || options.extend.output.empty() ||
-      !std::filesystem::equivalent(options.plan, options.extend.output, status)) {
+      !std::filesystem::equivalent(base::to_path(options.plan), base::to_path(options.extend.output), status)) {
     return {};
   }
   return Error{ErrorCode::invalid_argument, "this is the plan itself, not a place for a copy", options.extend.output};
@@ -115,11 +116,11 @@ std::string hint_for(const Error& error, const Options& options, const ModelFile
   std::error_code status;
   if (gguf) {
     const bool in_the_way = error.code == ErrorCode::invalid_argument &&
-                            std::filesystem::is_regular_file(error.where, status) &&
-                            !std::filesystem::equivalent(error.where, model.path, status);
+                            std::filesystem::is_regular_file(base::to_path(error.where), status) &&
+                            !std::filesystem::equivalent(base::to_path(error.where), base::to_path(model.path), status);
     return in_the_way && !options.extend.overwrite ? "-f replaces it" : "";
   }
-  if (error.where == options.extend.output && std::filesystem::exists(error.where, status)) {
+  if (error.where == options.extend.output && std::filesystem::exists(base::to_path(error.where), status)) {
     return "-o another folder, or delete this one";
   }
   return "";

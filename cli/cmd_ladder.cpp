@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/ladder.h"
@@ -86,7 +87,7 @@ void print_ladder(const LadderOptions& options, const Rungs& rungs, const Deploy
   if (options.dry_run && !options.output.empty()) print_fact("", "nothing was written (--dry-run); it would be");
   std::string_view label = options.dry_run ? "" : "wrote";
   for (const std::string& path : written.files) {
-    print("{}{}\n", fact_label(label), (std::filesystem::path(options.output) / path).string());
+    print("{}{}\n", fact_label(label), base::to_text(base::to_path(options.output) / base::to_path(path)));
     label = "";
   }
   if (!written.left.empty()) {
@@ -96,7 +97,7 @@ void print_ladder(const LadderOptions& options, const Rungs& rungs, const Deploy
   print("\n{}{}\n", fact_label("next"), next_step(options, deployment));
   if (!written.files.empty() && !options.dry_run) {
     print("{}\n", dim(fmt::format("          {} has all commands",
-                                  (std::filesystem::path(options.output) / "README.md").string())));
+                                  base::to_text(base::to_path(options.output) / "README.md"))));
   }
 }
 
@@ -118,7 +119,8 @@ int run_ladder(const LadderOptions& options) {
 
   std::error_code status;
   const std::string folder =
-      std::filesystem::absolute(options.output.empty() ? "deploy" : options.output, status).lexically_normal().string();
+      base::to_text(std::filesystem::absolute(base::to_path(options.output.empty() ? "deploy" : options.output), status)
+                        .lexically_normal());
   const Result<Deployment> files = deployment(rungs->ladder, *file, {.folder = folder, .port = options.port});
   if (!files) return fail(files.error());
   WrittenDeployment written;

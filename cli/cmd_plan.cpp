@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "cli/chart.h"
 #include "cli/commands.h"
@@ -172,7 +173,7 @@ std::string keep_command(const Options& options, const Model& model, const Plan&
   if (!options.method.empty()) command += " --method " + base::shell_quoted(options.method);
   if (!options.length.empty()) command += " --length " + base::shell_quoted(options.length);
   // A shell empties the file it redirects to before anything is read
-  const bool own_name = std::filesystem::path(file).filename() == "plan.json";
+  const bool own_name = base::to_path(file).filename() == "plan.json";
   return command + " --json > " + (own_name ? fmt::format("plan-{}.json", plan.context_target) : "plan.json");
 }
 

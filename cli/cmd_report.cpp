@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "files/output_file.h"
@@ -48,7 +49,7 @@ base::OutputRule rule_of(const Options& options, std::function<bool(std::string_
 
 Result<void> write_specs(const Options& options, const Report& report) {
   std::error_code status;
-  std::filesystem::create_directories(options.specs, status);
+  std::filesystem::create_directories(base::to_path(options.specs), status);
   if (status) return Error{ErrorCode::io, "cannot make the folder: " + status.message(), options.specs};
   for (const Picture& picture : report.pictures) {
     const std::string path = options.specs + "/" + picture.name;

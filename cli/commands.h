@@ -40,8 +40,8 @@ void add_export(CLI::App& program, Action& action);
 void add_methods(CLI::App& program, Action& action);
 void add_demo(CLI::App& program, Action& action);
 
-// mrrope campaign: becomes the Python that has it. `argv`: its words, beginning with a name. Returns if there is none.
-int run_campaign(int argc, char** argv);
+// mrrope campaign WORD…: becomes the Python that has it. Returns if there is none.
+int run_campaign(const std::vector<std::string>& words);
 
 // What to do about a mrrope that runs no models.
 inline constexpr const char* kGetEval =

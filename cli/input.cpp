@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "files/file.h"
 #include "mrrope/records.h"
@@ -163,7 +164,7 @@ bool reaches(const std::vector<Finding>& findings, const std::string& fail_on) {
 
 Result<Plan> plan_of_file(const std::string& given) {
   std::error_code status;
-  const std::string path = std::filesystem::is_directory(given, status) ? given + "/plan.json" : given;
+  const std::string path = std::filesystem::is_directory(base::to_path(given), status) ? given + "/plan.json" : given;
   const Result<std::string> text = read_text(path);
   if (!text) return text.error();
   Result<Plan> plan = plan_from_json(*text);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/paths.h"
 #include "cli/input.h"
 #include "report/tune_words.h"
 
@@ -18,8 +19,8 @@ constexpr const char* kFolder = "tuned";  // where mrrope tune writes if it is n
 Known known_about(const GgufModel& model, std::int64_t context) {
   Known out;
   std::vector<std::string> folders = {kFolder};
-  const std::filesystem::path beside = std::filesystem::path(model.shards.front().path).parent_path() / kFolder;
-  if (beside != kFolder) folders.push_back(beside.string());
+  const std::filesystem::path beside = base::to_path(model.shards.front().path).parent_path() / kFolder;
+  if (beside != kFolder) folders.push_back(base::to_text(beside));
   for (const std::string& folder : folders) {
     const Result<std::optional<report::TuneFile>> tune = report::read_tune(folder);
     if (!tune) {

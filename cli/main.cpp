@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "cli/host.h"
 #include "cli/program.h"
 #include "cli/terminal.h"
 
@@ -30,54 +28,43 @@ constexpr const char* kDescription =
     "Instead of a .gguf: a Hugging Face folder, or --spec dim=128,base=1e4,ctx=4k.\n";
 
 // Measuring lives in a program of its own, so that everything else starts without llama.cpp: beside this one, unless a
-// package that has llama.cpp has put another into ../lib/mrrope (packaging/llama). `argv`: its words, beginning with a
+// package that has llama.cpp has put another into ../lib/mrrope (packaging/llama). `words`: its own, beginning with a
 // name.
-int run_eval(char** argv) {
-  std::error_code status;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", status).parent_path();
-  int cause = ENOENT;
+int run_eval(const std::vector<std::string>& words) {
+  const std::filesystem::path folder = own_program().parent_path();
+  bool none = true;
   for (const std::filesystem::path& place : {folder.parent_path() / "lib" / "mrrope", folder}) {
-    ::execv((place / "mrrope-eval").c_str(), argv);
-    if (errno != ENOENT) cause = errno;
+    bool missing = true;
+    if (const std::optional<int> status = become(place / program_name("mrrope-eval"), words, missing)) return *status;
+    none = none && missing;
   }
-  print_error(cause == ENOENT ? "this mrrope was built without llama.cpp and libcurl, or mrrope-eval is not beside it"
-                              : "mrrope-eval could not be started",
+  print_error(none ? "this mrrope was built without llama.cpp and libcurl, or mrrope-eval is not beside it"
+                   : "mrrope-eval could not be started",
               kGetEval);
   return 1;
 }
 
 // "mrrope help plan" and "mrrope version" are what people try first.
-std::vector<std::string> in_options(int argc, char** argv) {
-  std::vector<std::string> words(argv, argv + argc);
-  if (argc > 1 && words[1] == "help") {
+std::vector<std::string> in_options(std::vector<std::string> words) {
+  if (words.size() > 1 && words[1] == "help") {
     words.erase(words.begin() + 1);
     words.emplace_back("--help");
-  } else if (argc == 2 && words[1] == "version") {
+  } else if (words.size() == 2 && words[1] == "version") {
     words[1] = "--version";
   }
   return words;
 }
 
 int run(std::vector<std::string> words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  char** argv = pointers.data();
-  const auto argc = static_cast<int>(words.size());
-  const std::string_view first = argc > 1 ? argv[1] : "";
-  if (first == "eval") return run_eval(argv + 1);
-  if (first == "campaign") return run_campaign(argc - 1, argv + 1);
-  const bool attention = std::find(argv, argv + argc, std::string_view("--attention")) != argv + argc;
-  if (first == "tune" || first == "probe" || (first == "analyze" && attention)) return run_eval(argv);
-  if (first == "complete" && argc > 3 &&
-      (std::string_view(argv[2]) == "tune" || std::string_view(argv[2]) == "probe")) {
-    return run_eval(argv);
-  }
-  if (first == "complete" && argc > 3 && std::string_view(argv[2]) == "eval") {
-    argv[2] = argv[1];  // "mrrope complete eval ppl …" is "mrrope-eval complete ppl …"
-    argv[1] = argv[0];
-    return run_eval(argv + 1);
+  const std::string first = words.size() > 1 ? words[1] : "";
+  if (first == "eval") return run_eval({words.begin() + 1, words.end()});
+  if (first == "campaign") return run_campaign({words.begin() + 2, words.end()});
+  const bool attention = std::find(words.begin(), words.end(), "--attention") != words.end();
+  if (first == "tune" || first == "probe" || (first == "analyze" && attention)) return run_eval(words);
+  if (first == "complete" && words.size() > 3 && (words[2] == "tune" || words[2] == "probe")) return run_eval(words);
+  if (first == "complete" && words.size() > 3 && words[2] == "eval") {
+    words.erase(words.begin() + 2);  // "mrrope complete eval ppl …" is "mrrope-eval complete ppl …"
+    return run_eval(words);
   }
   CLI::App program(kDescription, "mrrope");
   Action action;
@@ -110,7 +97,7 @@ int run(std::vector<std::string> words) {
   add_export(program, action);
   add_methods(program, action);
   add_demo(program, action);
-  return run_program(program, action, argc, argv);
+  return run_program(program, action, words);
 }
 
 }  // namespace
@@ -120,7 +107,7 @@ int run(std::vector<std::string> words) {
 int main(int argc, char** argv) {
   mrrope::cli::hold_standard_streams();
   try {
-    return mrrope::cli::run(mrrope::cli::in_options(argc, argv));
+    return mrrope::cli::run(mrrope::cli::in_options(mrrope::cli::words_of(argc, argv)));
   } catch (const std::exception& error) {
     mrrope::cli::print_error(error.what());
     return 1;

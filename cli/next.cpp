@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/paths.h"
 #include "base/text.h"
 
 namespace mrrope::cli {
@@ -53,9 +54,9 @@ std::string serve_command(const ModelFile& model, const Error& refusal, const st
 
 std::string output_name(const ModelFile& model, std::int64_t context) {
   std::error_code status;
-  const fs::path path = fs::absolute(model.path, status).lexically_normal();
+  const fs::path path = fs::absolute(base::to_path(model.path), status).lexically_normal();
   const bool gguf = model.gguf() != nullptr;
-  std::string stem = (gguf ? path.stem() : path.parent_path().filename()).string();
+  std::string stem = base::to_text(gguf ? path.stem() : path.parent_path().filename());
   // The first of several shards gives one file
   if (const std::size_t shard = stem.find("-00001-of-"); shard != std::string::npos) stem.resize(shard);
   if (stem.empty() || stem == "." || stem == "/") stem = "model";

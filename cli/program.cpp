@@ -71,7 +71,7 @@ int unknown_command(const std::vector<std::string>& names, std::string_view word
 
 // The first flag that the command does not have. Looked for before the words are parsed: what follows a flag with a
 // typo would be taken for something else, and the error be about that.
-std::optional<int> unknown_flag(const CLI::App& program, const CLI::App& command, std::span<char* const> words) {
+std::optional<int> unknown_flag(const CLI::App& program, const CLI::App& command, std::span<const std::string> words) {
   if (command.get_allow_extras()) return std::nullopt;  // it says itself what this build lacks
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
@@ -91,7 +91,7 @@ std::optional<int> unknown_flag(const CLI::App& program, const CLI::App& command
 }
 
 // llama.cpp has short names of several letters, which CLI11 does not know.
-std::vector<std::string> with_long_names(int argc, char** argv) {
+std::vector<std::string> with_long_names(std::span<const std::string> typed) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names = {{{"-ub", "--ubatch-size"},
                                                                                    {"-fa", "--flash-attn"},
                                                                                    {"-ctk", "--cache-type-k"},
@@ -99,16 +99,16 @@ std::vector<std::string> with_long_names(int argc, char** argv) {
                                                                                    {"-ngl", "--n-gpu-layers"},
                                                                                    {"-ts", "--tensor-split"}}};
   std::vector<std::string> words;
-  for (int i = argc - 1; i > 0; --i) {  // CLI11 takes them from the back
-    const auto* known = std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.first == argv[i]; });
-    words.emplace_back(known != names.end() ? known->second : std::string_view(argv[i]));
+  for (auto word = typed.rbegin(); word != typed.rend(); ++word) {  // CLI11 takes them from the back
+    const auto* known = std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.first == *word; });
+    words.emplace_back(known != names.end() ? known->second : std::string_view(*word));
   }
   return words;
 }
 
 }  // namespace
 
-int run_program(CLI::App& program, Action& action, int argc, char** argv) {
+int run_program(CLI::App& program, Action& action, const std::vector<std::string>& words) {
   program.set_version_flag("--version", "mrrope " MRROPE_VERSION);
   program.require_subcommand(1);
   const auto help = std::make_shared<Help>();
@@ -124,25 +124,25 @@ int run_program(CLI::App& program, Action& action, int argc, char** argv) {
     command->get_help_ptr()->description("this text");
     names.push_back(command->get_name());
   }
-  if (argc < 2) {
+  if (words.size() < 2) {
     print("{}", program.help());
     return 2;
   }
-  if (const std::optional<int> status = answer_shell(program, {argv + 1, argv + argc})) return *status;
-  const std::string_view first = argv[1];
+  if (const std::optional<int> status = answer_shell(program, {words.begin() + 1, words.end()})) return *status;
+  const std::string& first = words[1];
   if (!first.starts_with('-') && std::find(names.begin(), names.end(), first) == names.end()) {
     return unknown_command(names, first);
   }
   if (!first.starts_with('-')) {
-    const CLI::App& command = *program.get_subcommand(std::string(first));
-    if (const std::optional<int> status = unknown_flag(program, command, {argv + 2, argv + argc})) return *status;
+    const CLI::App& command = *program.get_subcommand(first);
+    if (const std::optional<int> status = unknown_flag(program, command, std::span(words).subspan(2))) return *status;
   }
   try {
-    program.parse(with_long_names(argc, argv));
+    program.parse(with_long_names(std::span(words).subspan(1)));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
     print_error(error.what(),
-                fmt::format("{} {}--help", program.get_name(), first.starts_with('-') ? "" : std::string(first) + " "));
+                fmt::format("{} {}--help", program.get_name(), first.starts_with('-') ? "" : first + " "));
     return 2;
   }
   const int status = action();

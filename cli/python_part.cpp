@@ -2,11 +2,13 @@
 #include "cli/python_part.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
+#include <optional>
+#include <system_error>
 
+#include "base/paths.h"
+#include "cli/host.h"
 #include "cli/terminal.h"
 
 namespace mrrope::cli {
@@ -28,13 +30,12 @@ sys.exit(main(sys.argv[3:])))py";
 // A wheel puts this program into an environment, whose python is the one that has the package; it need not be on PATH
 // (uvx, pipx, a path in full). Elsewhere, /usr/bin say, the python beside it would hide that of an active environment.
 std::string python() {
-  const char* named = std::getenv("MRROPE_PYTHON");  // NOLINT(concurrency-mt-unsafe)
-  if (named != nullptr && *named != '\0') return named;
+  if (std::string named = environment_variable("MRROPE_PYTHON"); !named.empty()) return named;
   std::error_code unseen;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", unseen).parent_path();
-  const std::string beside = (folder / "python3").string();
+  const std::filesystem::path folder = own_program().parent_path();
+  const std::filesystem::path beside = folder / python_name();
   const bool environment = std::filesystem::exists(folder.parent_path() / "pyvenv.cfg", unseen);
-  return environment && ::access(beside.c_str(), X_OK) == 0 ? beside : "python3";
+  return environment && is_program(beside) ? base::to_text(beside) : python_name();
 }
 
 }  // namespace
@@ -42,10 +43,8 @@ std::string python() {
 int become_python(const std::string& module, const std::string& extra, const std::vector<std::string>& words) {
   std::vector<std::string> all = {python(), "-c", kStart, module, extra};
   all.insert(all.end(), words.begin(), words.end());
-  std::vector<char*> arguments;
-  for (std::string& word : all) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  ::execvp(arguments[0], arguments.data());
+  bool missing = false;
+  if (const std::optional<int> status = become(base::to_path(all.front()), all, missing)) return *status;
   print_error(fmt::format("{} could not be started", all.front()),
               fmt::format("this runs in Python: pip install '{}'; MRROPE_PYTHON names its python", extra));
   return 1;

@@ -9,7 +9,7 @@
 namespace mrrope::cli {
 
 // Becomes a python that runs main(words) of mrrope.`module`: $MRROPE_PYTHON, else that of the virtual environment whose
-// program this is, else python3. Returns only if there is none: an exit status. `extra`: what pip has to install,
+// program this is, else python_name(). The exit status. `extra`: what pip has to install,
 // "mrrope[parquet]".
 int become_python(const std::string& module, const std::string& extra, const std::vector<std::string>& words);
 

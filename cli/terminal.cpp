@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/terminal.h"
 
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -12,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "cli/host.h"
 #include "cli/pace.h"
 
 namespace mrrope::cli {
@@ -21,9 +18,8 @@ namespace {
 // The first of LC_ALL, LC_CTYPE and LANG that is set decides. Nothing set (containers) means a modern terminal.
 bool locale_is_unicode() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): read before any thread starts
-    if (value == nullptr || *value == '\0') continue;
-    std::string name(value);
+    std::string name = environment_variable(variable);
+    if (name.empty()) continue;
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
     return name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
   }
@@ -34,20 +30,13 @@ bool locale_is_unicode() {
 constexpr std::size_t kNarrowest = 40;
 
 std::size_t window_width() {
-  winsize window{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) {
-    return std::max<std::size_t>(window.ws_col, kNarrowest);
-  }
-  const char* columns = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe)
-  const std::size_t asked = columns != nullptr ? std::strtoul(columns, nullptr, 10) : 0;
+  if (const std::size_t columns = window_columns(); columns > 0) return std::max(columns, kNarrowest);
+  const std::size_t asked = std::strtoul(environment_variable("COLUMNS").c_str(), nullptr, 10);
   return asked >= kNarrowest ? asked : 80;
 }
 
 // Emacs' shell and the like call themselves so.
-bool is_dumb() {
-  const char* term = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe)
-  return term != nullptr && std::string_view(term) == "dumb";
-}
+bool is_dumb() { return environment_variable("TERM") == "dumb"; }
 
 constexpr auto kStyles = std::to_array<std::string_view>({"\x1b[0m", "\x1b[1m", "\x1b[2m"});
 
@@ -59,9 +48,8 @@ std::string styled(std::string_view code, std::string_view text) {
 
 const Terminal& terminal() {
   static const Terminal found = [] {
-    const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe)
-    return Terminal{.colour = isatty(STDOUT_FILENO) != 0 && !is_dumb() && (no_color == nullptr || *no_color == '\0'),
-                    .progress = isatty(STDERR_FILENO) != 0 && !is_dumb(),
+    return Terminal{.colour = is_terminal(stdout) && !is_dumb() && environment_variable("NO_COLOR").empty(),
+                    .progress = is_terminal(stderr) && !is_dumb(),
                     .unicode = locale_is_unicode(),
                     .width = window_width()};
   }();
@@ -114,6 +102,15 @@ std::string wrap(std::string_view sentence, std::size_t width, std::size_t inden
   return out;
 }
 
+namespace {
+
+// Windows keeps what a console is sent until there is much of it.
+void flush_watched(std::FILE* stream) {
+  if (is_terminal(stream)) (void)std::fflush(stream);
+}
+
+}  // namespace
+
 void put(std::FILE* stream, std::string_view text) {
   const bool styles = stream == stdout && terminal().colour;
   std::string out;
@@ -127,6 +124,7 @@ void put(std::FILE* stream, std::string_view text) {
     text.remove_prefix(part.size());
   }
   if (std::fwrite(out.data(), 1, out.size(), stream) != out.size()) return;  // the stream remembers
+  flush_watched(stream);
 }
 
 namespace {
@@ -147,19 +145,12 @@ void show_progress(std::string_view line) {
   }
   const std::string text = "\r\x1b[K" + base::printable(line, terminal().width * 4);
   if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) return;
+  flush_watched(stderr);
 }
 
 void print_error(std::string_view message, std::string_view hint) {
   note("error: {}\n", base::printable(message, message.size()));
   if (!hint.empty()) note("hint: {}\n", hint);
-}
-
-void hold_standard_streams() {
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(stream, F_GETFD) >= 0) continue;
-    // The lowest free number is this one: those below are open.
-    if (::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream) std::abort();  // NOLINT
-  }
 }
 
 }  // namespace mrrope::cli

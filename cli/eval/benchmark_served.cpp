@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/eval/benchmark.h"
 #include "cli/eval/endpoint.h"
@@ -26,7 +27,7 @@ int run_on_servers(const EvalOptions& eval, const BenchmarkCommand& command, con
     Result<eval::TokenCount> vocabulary = vocabulary_count(eval);
     if (!vocabulary) return fail(vocabulary.error());
     count = *std::move(vocabulary);
-    counted = std::filesystem::path(eval.model).filename().string();
+    counted = base::to_text(base::to_path(eval.model).filename());
   } else {
     Result<eval::ServedCount> served = eval::count_on_servers(servers, cancel_on_signals());
     if (!served) return ended(served.error(), eval);

@@ -4,22 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <thread>
+#include <system_error>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/eval/commit.h"
 #include "cli/eval/progress.h"
+#include "cli/host.h"
 #include "cli/input.h"
 #include "cli/terminal.h"
+#include "files/folders.h"
 #include "mrrope/version.h"
 
 namespace mrrope::cli {
@@ -31,28 +30,18 @@ namespace fs = std::filesystem;
 std::atomic<bool> interrupted = false;  // NOLINT: a signal handler knows nothing else
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-extern "C" void on_interrupt(int /*signal*/) {
-  if (interrupted.exchange(true)) std::_Exit(130);
-}
-
-std::string machine() {
-  std::ifstream cpu("/proc/cpuinfo");
-  for (std::string line; std::getline(cpu, line);) {
-    if (line.starts_with("model name")) {
-      return fmt::format("{}, {} processors", line.substr(std::min(line.size(), line.find(": ") + 2)),
-                         std::thread::hardware_concurrency());
-    }
-  }
-  return fmt::format("{} processors", std::thread::hardware_concurrency());
+void interrupt() {
+  if (interrupted.exchange(true)) leave(130);
 }
 
 std::string now() {
-  const std::time_t time = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&time, &utc);
-  std::array<char, 32> text{};
-  (void)std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
+  const auto time = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
+                     clock.minutes().count(), clock.seconds().count());
 }
 
 }  // namespace
@@ -139,17 +128,17 @@ Result<std::vector<std::int64_t>> parse_lengths(const std::string& text, const s
 
 Result<OpenRun> open_run(const EvalOptions& options, eval::RunInfo info) {
   info.version = *commit() == '\0' ? MRROPE_VERSION : fmt::format("{} ({})", MRROPE_VERSION, commit());
-  info.machine = machine();
+  info.machine = machine_name();
   info.started = now();
   std::string folder = options.output;
   std::shared_ptr<void> temporary;
   if (folder.empty()) {
-    std::string name = (fs::temp_directory_path() / "mrrope-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) return Error{ErrorCode::io, "no temporary folder", name};
-    folder = name;
-    temporary = std::shared_ptr<void>(nullptr, [name](void*) {
+    const Result<std::string> made = base::make_unique_folder(base::to_text(fs::temp_directory_path() / "mrrope"));
+    if (!made) return made.error();
+    folder = *made;
+    temporary = std::shared_ptr<void>(nullptr, [folder](void*) {
       std::error_code ignored;
-      fs::remove_all(name, ignored);
+      fs::remove_all(base::to_path(folder), ignored);
     });
   }
   Result<eval::RunFolder> run = eval::RunFolder::open(folder, info);
@@ -159,10 +148,7 @@ Result<OpenRun> open_run(const EvalOptions& options, eval::RunInfo info) {
 }
 
 const std::atomic<bool>* cancel_on_signals() {
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  (void)::sigaction(SIGINT, &action, nullptr);
-  (void)::sigaction(SIGTERM, &action, nullptr);
+  on_interrupt(interrupt);
   return &interrupted;
 }
 

@@ -2,8 +2,10 @@
 //
 // mrrope-eval: what `mrrope eval`, `mrrope tune` and `mrrope probe` start.
 #include <exception>
-#include <string_view>
+#include <string>
+#include <vector>
 
+#include "cli/host.h"
 #include "cli/program.h"
 #include "cli/terminal.h"
 
@@ -11,22 +13,23 @@ int main(int argc, char** argv) {
   using namespace mrrope::cli;
   hold_standard_streams();
   try {
+    const std::vector<std::string> words = words_of(argc, argv);
     Action action;
-    if (argc > 1 && std::string_view(argv[1]) == "analyze") {
+    if (words.size() > 1 && words[1] == "analyze") {
       CLI::App program("What mrrope analyze needs llama.cpp for.", "mrrope");
       add_attention(program, action);
-      return run_program(program, action, argc, argv);
+      return run_program(program, action, words);
     }
-    const bool completes = argc > 2 && std::string_view(argv[1]) == "complete";
-    if (argc > 1 && std::string_view(argv[completes ? 2 : 1]) == "tune") {
+    const bool completes = words.size() > 2 && words[1] == "complete";
+    if (words.size() > 1 && words[completes ? 2 : 1] == "tune") {
       CLI::App program("What mrrope tune needs llama.cpp for.", "mrrope");
-      add_tune(program, action, {argv, argv + argc});
-      return run_program(program, action, argc, argv);
+      add_tune(program, action, words);
+      return run_program(program, action, words);
     }
-    if (argc > 1 && std::string_view(argv[completes ? 2 : 1]) == "probe") {
+    if (words.size() > 1 && words[completes ? 2 : 1] == "probe") {
       CLI::App program("What mrrope probe needs libcurl for.", "mrrope");
       add_probe(program, action);
-      return run_program(program, action, argc, argv);
+      return run_program(program, action, words);
     }
     CLI::App program(
         "Measures plans on a real model and text, with llama.cpp.\n"
@@ -35,11 +38,11 @@ int main(int argc, char** argv) {
         "  mrrope eval niah -m model.gguf --factor 4 --lengths 8k,16k,32k -o run\n"
         "  mrrope eval suite -m model.gguf --factor 4 --quick\n",
         "mrrope eval");
-    add_ppl(program, action, {argv, argv + argc});
-    add_gap(program, action, {argv, argv + argc});
-    add_benchmarks(program, action, {argv, argv + argc});
-    add_suite(program, action, {argv, argv + argc});
-    return run_program(program, action, argc, argv);
+    add_ppl(program, action, words);
+    add_gap(program, action, words);
+    add_benchmarks(program, action, words);
+    add_suite(program, action, words);
+    return run_program(program, action, words);
   } catch (const std::exception& error) {
     print_error(error.what());
     return 1;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/eval/endpoint.h"
 #include "cli/eval/ppl.h"
@@ -41,7 +42,7 @@ Result<Texts> texts_of(const EvalOptions& eval, const ServerOptions& servers, st
                              read->sample.size(), theirs->size()),
                  eval.model};
   }
-  return Texts{std::move(read->texts), std::filesystem::path(eval.model).filename().string()};
+  return Texts{std::move(read->texts), base::to_text(base::to_path(eval.model).filename())};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "cli/eval/benchmark.h"
 #include "cli/input.h"
@@ -59,7 +60,7 @@ void add_candidate(Candidates& candidates, Plan plan, const std::string& file) {
   std::string name = probe::name_of(plan);
   const auto taken = [&](const probe::Suspect& one) { return one.name == name; };
   if (std::any_of(candidates.also.begin(), candidates.also.end(), taken)) {
-    name += fmt::format(" ({})", std::filesystem::path(file).filename().string());
+    name += fmt::format(" ({})", base::to_text(base::to_path(file).filename()));
   }
   candidates.also.push_back({std::move(name), std::move(plan)});
 }
@@ -106,13 +107,13 @@ Result<Candidates> candidates_of_files(const ProbeCommand& command) {
     if (!plan) return plan.error();
     add_candidate(out, *std::move(plan), command.expect);
     out.expected = out.also.front();
-    out.expected_by = std::filesystem::path(command.expect).filename().string();
+    out.expected_by = base::to_text(base::to_path(command.expect).filename());
   }
   if (std::optional<Plan> plan = stored_plan(*file)) {
     add_candidate(out, *std::move(plan), command.eval.model);
     if (!out.expected) {
       out.expected = out.also.back();
-      out.expected_by = std::filesystem::path(command.eval.model).filename().string();
+      out.expected_by = base::to_text(base::to_path(command.eval.model).filename());
     }
   }
   for (const std::string& path : command.plans) {

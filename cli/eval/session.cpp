@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/paths.h"
 #include "cli/input.h"
 #include "cli/terminal.h"
 
@@ -42,7 +43,7 @@ Result<Session> start_session(const EvalOptions& options, const std::string& tas
     trained = spec->context_trained;
   }
   eval::RunInfo info{.task = task,
-                     .model = std::filesystem::path(options.model).filename().string(),
+                     .model = base::to_text(base::to_path(options.model).filename()),
                      .model_hash = *hash,
                      .architecture = model->architecture(),
                      .context_trained = trained,
