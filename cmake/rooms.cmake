@@ -18,6 +18,7 @@ function(mrrope_harden target)
     target_compile_options(${target} PRIVATE -U_LIBCPP_HARDENING_MODE -D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_FAST)
   endif()
   if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")  # what follows is of ELF, glibc and Linux's stack
+    target_compile_options(${target} PRIVATE -fstack-protector-strong)
     return()
   endif()
   target_compile_options(${target} PRIVATE -fstack-protector-strong -fstack-clash-protection)

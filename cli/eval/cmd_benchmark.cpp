@@ -47,10 +47,10 @@ constexpr Kind kKinds[] = {
 };
 
 // What a server was started with, and no request changes.
-constexpr const char* kOfTheEngine[] = {"--methods",       "--factor",      "--plan",        "--ladder",
-                                        "--chat-template", "--no-sharing",  "--flash-attn",  "--cache-type-k",
-                                        "--cache-type-v",  "--cache-types", "--ubatch-size", "--n-gpu-layers",
-                                        "--rpc",           "--tensor-split"};
+constexpr const char* kOfTheEngine[] = {"--methods",       "--factor",       "--plan",        "--ladder",
+                                        "--chat-template", "--no-sharing",   "--flash-attn",  "--cache-type-k",
+                                        "--cache-type-v",  "--cache-types",  "--ubatch-size", "--n-gpu-layers",
+                                        "--rpc",           "--tensor-split", "--llama"};
 
 void add_sample_options(CLI::App& command, const Kind& kind, BenchmarkCommand& b) {
   const std::string_view group = kind.group;

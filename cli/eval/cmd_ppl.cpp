@@ -16,10 +16,10 @@ namespace mrrope::cli {
 namespace {
 
 // What a server was started with, and no request changes; and what only logits tell.
-constexpr const char* kOfTheEngine[] = {"--methods",      "--factor",       "--trained",     "--plan",
-                                        "--ladder",       "--kl",           "--protocol",    "--flash-attn",
-                                        "--cache-type-k", "--cache-type-v", "--cache-types", "--ubatch-size",
-                                        "--n-gpu-layers", "--rpc",          "--tensor-split"};
+constexpr const char* kOfTheEngine[] = {"--methods",      "--factor",       "--trained",      "--plan",
+                                        "--ladder",       "--kl",           "--protocol",     "--flash-attn",
+                                        "--cache-type-k", "--cache-type-v", "--cache-types",  "--ubatch-size",
+                                        "--n-gpu-layers", "--rpc",          "--tensor-split", "--llama"};
 
 int run_ppl(const PplCommand& asked, const std::vector<std::string>& words) {
   PplCommand command = asked;

@@ -100,6 +100,8 @@ void add_llama_options(CLI::App& command, EvalOptions& options) {
   const auto group = [](CLI::Option* option) { option->group("As in llama.cpp"); };
   ContextOptions& c = options.context;
   LlamaModelOptions& m = options.load;
+  group(command.add_option("--llama", options.llama_folder, "another llama.cpp, for a GPU (MRROPE_LLAMA_DIR)")
+            ->type_name("DIR"));  // use_named_llama() has read it
   group(command.add_option("-t,--threads", c.threads, "default: one per processor")->type_name("N"));
   group(command.add_option("--ubatch-size", c.ubatch_size, "-ub: tokens computed at once (512)")->type_name("N"));
   group(command.add_option("--flash-attn", c.flash_attn, "-fa: on, off, auto")->type_name("WHEN"));

@@ -27,6 +27,7 @@ struct EvalOptions {
   std::vector<std::string> plans;  // --plan
   std::string ladder;              // --ladder
   std::string trained;             // --trained
+  std::string llama_folder;        // --llama
   std::string output;
   bool json = false;
   LlamaModelOptions load;

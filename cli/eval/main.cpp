@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/eval/llama_folder.h"
 #include "cli/host.h"
 #include "cli/program.h"
 #include "cli/terminal.h"
@@ -14,6 +15,7 @@ int main(int argc, char** argv) {
   hold_standard_streams();
   try {
     const std::vector<std::string> words = words_of(argc, argv);
+    if (const auto ok = use_named_llama(words); !ok) return fail(ok.error());
     Action action;
     if (words.size() > 1 && words[1] == "analyze") {
       CLI::App program("What mrrope analyze needs llama.cpp for.", "mrrope");

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/eval/benchmark.h"
+#include "cli/eval/llama_folder.h"
 #include "cli/eval/ppl.h"
 #include "cli/eval/probe.h"
 
@@ -25,6 +26,8 @@ void add_missing(CLI::App& program, Action& action, const char* name, const char
 }
 
 }  // namespace
+
+Result<void> use_named_llama(const std::vector<std::string>& /*words*/) { return {}; }
 
 void add_gap(CLI::App& program, Action& action, const std::vector<std::string>& /*words*/) {
   add_missing(program, action, "gap", "long distances without long texts");

@@ -67,7 +67,7 @@ enum {
  * leaves it alone. Valid until the next call that fails on this thread. */
 MRROPE_C_API const char* mrrope_last_error(void);
 
-/* "0.1.0": of the library that was loaded, which need not be the one of this header. */
+/* "0.2.0": of the library that was loaded, which need not be the one of this header. */
 MRROPE_C_API const char* mrrope_version(void);
 
 /* ---- Spec: what a model was trained with ------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "mrrope/gguf.h"
 #include "mrrope/model_file.h"
@@ -18,6 +19,10 @@
 #include "mrrope/result.h"
 
 namespace mrrope {
+
+// The plan as a model carries it. Its source is a name without folders: models are published, and the folders of
+// whoever extended one are nobody's business.
+std::string carried_plan(const Plan& plan);
 
 // `edits` with the provenance keys added; `model` is the file before the change.
 // Errors: a model that already carries provenance (undo it first), a tensor whose old values cannot be read.

@@ -107,8 +107,10 @@ class LlamaModel {
   std::shared_ptr<const Impl> impl_;
 };
 
-// Of llama.cpp: "0.5.0".
+// The llama.cpp that runs ("0.5.0"), its file, and the version that mrrope was built for, which may be another.
 std::string llama_version();
+std::string llama_library();
+std::string llama_built_for();
 
 // ---- Context --------------------------------------------------------------------------------------------------------
 

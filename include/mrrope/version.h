@@ -5,6 +5,6 @@
 #pragma once
 
 #define MRROPE_VERSION_MAJOR 0
-#define MRROPE_VERSION_MINOR 1
+#define MRROPE_VERSION_MINOR 2
 #define MRROPE_VERSION_PATCH 0
-#define MRROPE_VERSION "0.1.0"
+#define MRROPE_VERSION "0.2.0"

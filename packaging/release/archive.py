@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Packs FOLDER as FOLDER.tar.gz, the same bytes each time: names in order, one date (SOURCE_DATE_EPOCH), owner 0.
+"""Packs FOLDER, the same bytes each time: names in order, one date (SOURCE_DATE_EPOCH), owner 0.
 
-    packaging/release/archive.py build/release-0.1.0/mrrope-0.1.0-linux-x64
+    packaging/release/archive.py build/release-0.2.0/mrrope-0.2.0-linux-x64        FOLDER.tar.gz; for Windows FOLDER.zip
 """
 import gzip
 import os
 import pathlib
 import sys
 import tarfile
+import time
+import zipfile
 
 
 def entry(info, date):
@@ -20,7 +22,7 @@ def entry(info, date):
     return info
 
 
-def pack(folder, date):
+def tar_gz(folder, date):
     archive = folder.with_name(folder.name + ".tar.gz")
     with open(archive, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=date) as packed:
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar:
@@ -29,4 +31,15 @@ def pack(folder, date):
     return archive
 
 
-print(pack(pathlib.Path(sys.argv[1]), int(os.environ["SOURCE_DATE_EPOCH"])))
+def zipped(folder, date):
+    archive = folder.with_name(folder.name + ".zip")
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            info = zipfile.ZipInfo(str(path.relative_to(folder.parent)), time.gmtime(date)[:6])
+            info.compress_type = zipfile.ZIP_DEFLATED
+            packed.writestr(info, path.read_bytes())
+    return archive
+
+
+FOLDER = pathlib.Path(sys.argv[1])
+print((zipped if "-windows-" in FOLDER.name else tar_gz)(FOLDER, int(os.environ["SOURCE_DATE_EPOCH"])))

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/paths.h"
 #include "mrrope/version.h"
 
 namespace mrrope {
@@ -89,6 +90,12 @@ GgufEdits read_undo(const Json& json, const GgufModel& model) {
 
 }  // namespace
 
+std::string carried_plan(const Plan& plan) {
+  Plan carried = plan;
+  carried.source = base::to_text(base::to_path(plan.source).filename());
+  return to_json(carried);
+}
+
 Result<GgufEdits> with_provenance(const GgufEdits& edits, const GgufModel& model, const Plan& plan) {
   if (model.head().find(kUndo) != nullptr) {
     return Error{ErrorCode::unsupported, "the file was already extended; take that back first: mrrope extend --undo",
@@ -120,7 +127,7 @@ Result<GgufEdits> with_provenance(const GgufEdits& edits, const GgufModel& model
   }
   GgufEdits out = edits;
   out.set(std::string(kVersion), GgufValue::text(MRROPE_VERSION));
-  out.set(std::string(kPlan), GgufValue::text(to_json(plan)));
+  out.set(std::string(kPlan), GgufValue::text(carried_plan(plan)));
   out.set(std::string(kUndo), GgufValue::text(undo.dump()));
   return out;
 }

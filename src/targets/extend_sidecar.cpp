@@ -20,6 +20,7 @@
 #include "files/links.h"
 #include "formats/gguf_sidecar.h"
 #include "mrrope/catalogue.h"
+#include "mrrope/provenance.h"
 #include "mrrope/version.h"
 #include "targets/extend_formats.h"
 #include "targets/overrides.h"
@@ -214,7 +215,7 @@ Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delive
   const Names names(options.output.empty() ? default_folder(source) : base::to_path(options.output), source);
   const std::string overrides = sidecar_flags_of(gguf, delivery.gguf);
   GgufEdits edits = delivery.gguf;
-  edits.set("mrrope.plan", GgufValue::text(to_json(plan)));
+  edits.set("mrrope.plan", GgufValue::text(carried_plan(plan)));
   // Names are looked at once, by the one who holds the folder: an undo beside it would take a link away between two
   // looks.
   if (const auto ok = options.dry_run
@@ -225,7 +226,8 @@ Result<Extension> write_sidecar(const ModelFile& model, const Plan& plan, Delive
   }
   delivery.commands = {fmt::format("llama-server -m {{}} -c {} --override-kv {}", plan.context_target, overrides)};
   Extension out = described(model, delivery, plan, base::to_text(names.first));
-  out.commands.insert(out.commands.begin(), base::shell_quoted(base::to_text(names.script)));
+  constexpr bool kRunsScripts = fs::path::preferred_separator == '/';  // Windows has no shell for it
+  if (kRunsScripts) out.commands.insert(out.commands.begin(), base::shell_quoted(base::to_text(names.script)));
   out.changes = rows_of(gguf, delivery.gguf);
   out.written = base::to_text(names.second);
   out.beside = {base::to_text(names.script)};
@@ -243,7 +245,7 @@ Result<Extension> undo_sidecar(const ModelFile& model, const ExtendOptions& opti
   }
   const fs::path first = base::to_path(model.path);
   const std::string folder = first.has_parent_path() ? base::to_text(first.parent_path()) : ".";
-  const Result<base::File> lock = base::lock_folder(folder);
+  Result<base::File> lock = base::lock_folder(folder);
   if (!lock) return lock.error();
   std::error_code status;
   Extension out;
@@ -262,7 +264,12 @@ Result<Extension> undo_sidecar(const ModelFile& model, const ExtendOptions& opti
   for (const std::string& path : out.removed) {
     if (const auto ok = base::remove_file(path); !ok) return ok.error();
   }
-  if (fs::remove(base::to_path(folder), status)) out.removed.push_back(folder);  // only if it is empty
+  bool removed = fs::remove(base::to_path(folder), status);  // only if it is empty
+  if (!removed) {
+    { const base::File released = *std::move(lock); }  // on Windows the lock is a file in it
+    removed = fs::remove(base::to_path(folder), status);
+  }
+  if (removed) out.removed.push_back(folder);
   return out;
 }
 

@@ -240,6 +240,17 @@ class Gguf(InFolder):
         tiny_gguf.write(self.file, "llama", {}, None, base=True)
         self.bytes = self.file.read_bytes()
 
+    def test_a_model_does_not_tell_the_folders_of_whoever_extended_it(self):
+        private = self.root / "of-alice"
+        private.mkdir()
+        shutil.copy(self.file, private / "model.gguf")
+        self.run_program("extend", private / "model.gguf", "-c", "32k", "-o", self.root / "published.gguf")
+        published = (self.root / "published.gguf").read_bytes()
+        self.assertIn(b'"source": "model.gguf"', published)
+        self.assertNotIn(b"of-alice", published)
+        self.run_program("extend", private / "model.gguf", "-c", "32k", "--sidecar", "-o", self.root / "beside")
+        self.assertNotIn(b"of-alice", (self.root / "beside" / "model-00002-of-00002.gguf").read_bytes())
+
     def test_where_to_must_be_said(self):
         text = self.run_program("extend", self.file, "--factor", "4", status=2)
         for flag in ("where to?", "-o FILE", "--in-place", "--sidecar"):

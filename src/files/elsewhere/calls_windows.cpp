@@ -88,7 +88,7 @@ std::optional<BY_HANDLE_FILE_INFORMATION> information(HANDLE handle) noexcept {
 // A look at a name, which nobody who has the file open can refuse.
 Handle looked_at(const std::string& path, File::Links links) {
   return {path, FILE_READ_ATTRIBUTES, kShared, OPEN_EXISTING,
-          FILE_FLAG_BACKUP_SEMANTICS | (links == File::Links::refuse ? FILE_FLAG_OPEN_REPARSE_POINT : 0)};
+          FILE_FLAG_BACKUP_SEMANTICS | (links == File::Links::refuse ? FILE_FLAG_OPEN_REPARSE_POINT : 0UL)};
 }
 
 bool set_to_be_removed(HANDLE handle, bool removed) noexcept {
@@ -196,7 +196,11 @@ bool add_symbolic_link(const std::string& way, const std::string& link, bool to_
   std::replace(says.begin(), says.end(), '/', '\\');
   constexpr DWORD kForEverybody = 2;  // SYMBOLIC_LINK_FLAG_ALLOW_UNPRIVILEGED_CREATE: in the developer mode
   const DWORD flags = kForEverybody | (to_folder ? SYMBOLIC_LINK_FLAG_DIRECTORY : 0);
-  if (::CreateSymbolicLinkW(windows_path(link).c_str(), wide_text(says).c_str(), flags) != 0) return true;
+  if (::CreateSymbolicLinkW(windows_path(link).c_str(), wide_text(says).c_str(), flags) != 0) {
+    if (kind(link, File::Links::refuse) != Kind::none) return true;
+    errno = EPERM;  // wine 8 says that it made one, and has made none
+    return false;
+  }
   if (::GetLastError() == ERROR_ALREADY_EXISTS || ::GetLastError() == ERROR_FILE_EXISTS) set_errno();
   else errno = EPERM;
   return false;
