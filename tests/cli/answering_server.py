@@ -5,6 +5,7 @@ import contextlib
 import http.server
 import json
 import threading
+import time
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -26,6 +27,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer({"tokens": [0] * len(asked.get("content", asked.get("prompt", "")))})
         else:
             scores = [None] + [{str(token): {"logprob": -1.0}} for token in asked["prompt"][1:]] if "prompt_logprobs" in asked else None
+            time.sleep(self.server.delay)
             choice = {"text": " 7", "finish_reason": "stop"} | ({"prompt_logprobs": scores} if self.server.scores else {})
             self.answer({"choices": [choice],
                          "usage": {"prompt_tokens": len(asked["prompt"]), "completion_tokens": 1}})
@@ -36,16 +38,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(http.server.ThreadingHTTPServer):
     scores = True
+    delay = 0.0
 
     def handle_error(self, *_):
         """A program that was killed hangs up."""
 
 
 @contextlib.contextmanager
-def running(scores=True):
-    """Its URL."""
+def running(scores=True, delay=0.0):
+    """Its URL. `delay`: seconds before each answer."""
     with Server(("127.0.0.1", 0), Handler) as server:
-        server.scores = scores
+        server.scores, server.delay = scores, delay
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()

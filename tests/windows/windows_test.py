@@ -290,36 +290,37 @@ class Links(InFolder):
         self.assertEqual(self.model.read_bytes(), self.old)
 
 
-class OnAConsole(InFolder):
+class Console(InFolder):
     """A pseudo-terminal, which wine shows to the program as a console."""
 
-    def on_terminal(self, *arguments, type_after=None):
+    def on_terminal(self, *arguments, press_ctrl_c_when=None):
+        """The exit status and what was shown."""
         pid, master = pty.fork()
         if pid == 0:
             os.chdir(self.root)
             os.execvpe("wine", ["wine", EXE, *arguments], dict(ENVIRONMENT, TERM="xterm"))
         output, ended = b"", None
         deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and ended is None:
+            if press_ctrl_c_when and press_ctrl_c_when():
+                os.write(master, b"\x03")
+                press_ctrl_c_when = None
             ready, _, _ = select.select([master], [], [], 0.2)
             if ready:
                 try:
-                    part = os.read(master, 65536)
+                    output += os.read(master, 65536)
                 except OSError:
                     break
-                output += part
-                if type_after and type_after[0] in output:
-                    os.write(master, type_after[1])
-                    type_after = None
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 ended = os.waitstatus_to_exitcode(status)
-                break
         if ended is None:
             ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         os.close(master)
         return ended, output.decode(errors="replace")
 
+
+class OnAConsole(Console):
     def test_tables_are_utf_8(self):
         status, text = self.on_terminal("analyze", "model.gguf", "-c", "2k")
         self.assertEqual(status, 0, text)
@@ -329,7 +330,7 @@ class OnAConsole(InFolder):
 
 
 @unittest.skipUnless(EVAL.exists(), "mrrope-eval.exe was built without libcurl")
-class Eval(InFolder):
+class Eval(Console):
     def setUp(self):
         super().setUp()
         sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
@@ -337,8 +338,8 @@ class Eval(InFolder):
         self.server = answering_server
         (self.root / "text.txt").write_text("What is 3 + 4? " * 4000)
 
-    def arguments(self, url, *more):
-        return ("eval", "niah", "--endpoint", url, "--model", "m", "--lengths", "1k", "--samples", "4", *more)
+    def arguments(self, url, *more, samples=4):
+        return ("eval", "niah", "--endpoint", url, "--model", "m", "--lengths", "1k", "--samples", str(samples), *more)
 
     def test_a_run_has_the_records_of_linux(self):
         with self.server.running() as url:
@@ -352,6 +353,18 @@ class Eval(InFolder):
         self.assertNotIn(b"\r", (self.root / "größer" / "records.jsonl").read_bytes())
         self.run_program("compare", "größer")
         self.run_program("report", "größer", "-o", "seite.html")
+
+    def test_ctrl_c_keeps_what_was_measured(self):
+        records = self.root / "kept" / "records.jsonl"
+        def some():
+            return records.exists() and records.read_bytes().count(b"\n") >= 2
+        with self.server.running(delay=0.5) as url:
+            status, text = self.on_terminal(*self.arguments(url, "-o", "kept", samples=100), press_ctrl_c_when=some)
+            self.assertEqual(status, 130, text)
+            self.assertIn("interrupted", text)
+            kept = records.read_bytes()
+            self.assertTrue(kept.endswith(b"\n"))
+            self.assertTrue(all(json.loads(line) for line in kept.splitlines()))
 
     def test_help_goes_through_the_other_program(self):
         self.assertIn("niah", self.run_program("eval", "--help"))
