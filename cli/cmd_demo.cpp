@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/host.h"
@@ -33,9 +34,16 @@ struct Step {
   Words words;
 };
 
+// Whether models run here: mrrope-eval was built with llama.cpp, or a package has brought one (packaging/llama).
+bool runs_models() {
+  std::error_code unseen;
+  return MRROPE_RUNS_MODELS || fs::exists(own_program().parent_path().parent_path() / "lib/mrrope/mrrope-eval", unseen);
+}
+
 // Where an installation, an unpacked archive or a build has it; empty: nowhere.
 fs::path small_model() {
   const fs::path program = own_program();
+  if (!program.is_absolute()) return {};
   std::error_code unseen;
   for (const fs::path& place :
        {program.parent_path().parent_path() / "share/mrrope", program.parent_path() / "share"}) {
@@ -50,32 +58,37 @@ Result<void> make_place(const fs::path& folder) {
   std::error_code status;
   fs::create_directories(folder, status);
   if (!status && !fs::is_empty(folder, status) && !status) {
-    return Error{ErrorCode::invalid_argument, "the folder is not empty; name another with -o", folder.string()};
+    return Error{ErrorCode::invalid_argument, "the folder is not empty; name another with -o", base::to_text(folder)};
   }
   if (!status) fs::copy_file(small_model(), folder / "model.gguf", status);
-  if (status) return Error{ErrorCode::io, status.message(), folder.string()};
+  if (status) return Error{ErrorCode::io, status.message(), base::to_text(folder)};
   return {};
 }
 
 std::vector<Step> steps_in(const fs::path& folder) {
-  const std::string model = (folder / "model.gguf").string();
-  const std::string longer = (folder / "longer.gguf").string();
-  const std::string run = (folder / "needles").string();
-  return {
+  const std::string model = base::to_text(folder / "model.gguf");
+  const std::string longer = base::to_text(folder / "longer.gguf");
+  const std::string run = base::to_text(folder / "needles");
+  std::vector<Step> steps = {
       {"What is it?", {"inspect", model}},
       {"Four times its length. The original stays as it is.", {"extend", model, "-c", "2k", "-o", longer}},
       {"What do engines make of the new file?", {"doctor", longer}},
+  };
+  if (!runs_models()) return steps;
+  const std::vector<Step> measured = {
       {"Does it find a number that is hidden in a long text, without the extension and with it?",
        {"eval", "niah", "-m", model, "--methods", "none,mrrope-pro", "--factor", "4", "--lengths", "512,2k", "--depths",
         "6", "-o", run}},
       {"Is the difference more than luck?", {"compare", run}},
-      {"The same as a page.", {"report", run, "-o", (folder / "page.html").string()}},
+      {"The same as a page.", {"report", run, "-o", base::to_text(folder / "page.html")}},
   };
+  steps.insert(steps.end(), measured.begin(), measured.end());
+  return steps;
 }
 
 int run_demo(const Options& options) {
   const auto began = std::chrono::steady_clock::now();
-  const fs::path folder = options.folder;
+  const fs::path folder = base::to_path(options.folder);
   if (small_model().empty()) {
     return fail(Error{ErrorCode::io, "the small model, share/mrrope/tiny-512.gguf, is not beside this mrrope", ""},
                 kGetEval);
@@ -89,13 +102,20 @@ int run_demo(const Options& options) {
     const std::optional<int> status = run_this_program(step.words);
     if (!status) return fail(Error{ErrorCode::io, "mrrope could not start itself", ""});
     if (*status != 0) {
-      note("The demo ends here; {} has what it made.\n", folder.string());
+      note("The demo ends here; {} has what it made.\n", base::to_text(folder));
       return *status;
     }
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   print("\n");
-  print_fact("done", fmt::format("in {:.0f} s: open {} in a browser", took.count(), (folder / "page.html").string()));
+  if (!runs_models()) {
+    print_fact("done", fmt::format("in {:.0f} s; to ask the model and to measure it, this mrrope lacks llama.cpp",
+                                   took.count()));
+    print_fact("next", kGetEval);
+    return 0;
+  }
+  print_fact("done",
+             fmt::format("in {:.0f} s: open {} in a browser", took.count(), base::to_text(folder / "page.html")));
   print_fact("next", "mrrope inspect model.gguf   # yours");
   return 0;
 }

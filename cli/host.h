@@ -25,7 +25,8 @@ bool is_terminal(std::FILE* stream);
 // Of the window that shows stdout; 0: none does.
 std::size_t window_columns();
 
-// The file of this program; empty if the system does not say.
+// The file of this program, from the root; empty if the system does not say (Linux without /proc). What lies beside an
+// empty path lies in the current folder, which is a stranger's.
 std::filesystem::path own_program();
 // The name of another one: "mrrope-eval" is mrrope-eval.exe on Windows.
 std::string program_name(const std::string& name);

@@ -32,6 +32,11 @@ constexpr const char* kDescription =
 // name.
 int run_eval(const std::vector<std::string>& words) {
   const std::filesystem::path folder = own_program().parent_path();
+  if (!folder.is_absolute()) {
+    print_error("the system does not say where this program is, and so not where mrrope-eval is",
+                "on Linux it is read from /proc");
+    return 1;
+  }
   bool none = true;
   for (const std::filesystem::path& place : {folder.parent_path() / "lib" / "mrrope", folder}) {
     bool missing = true;

@@ -135,7 +135,10 @@ Result<OpenRun> open_run(const EvalOptions& options, eval::RunInfo info) {
   std::string folder = options.output;
   std::shared_ptr<void> temporary;
   if (folder.empty()) {
-    const Result<std::string> made = base::make_unique_folder(base::to_text(fs::temp_directory_path() / "mrrope"));
+    std::error_code none;
+    const fs::path place = fs::temp_directory_path(none);
+    if (none) return Error{ErrorCode::io, "there is no folder for temporary files; name one for the run", "-o"};
+    const Result<std::string> made = base::make_unique_folder(base::to_text(place / "mrrope"));
     if (!made) return made.error();
     folder = *made;
     temporary = std::shared_ptr<void>(nullptr, [folder](void*) {

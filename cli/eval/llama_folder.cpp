@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLibrary = "libllama.so.0";
+constexpr std::string_view kLibrary = "libllama.so.0";
 constexpr const char* kLoaderLooksIn = "LD_LIBRARY_PATH";  // before the run paths of programs
 
 struct Named {
@@ -36,11 +36,26 @@ Named named_in(const std::vector<std::string>& words) {
   return {environment_variable("MRROPE_LLAMA_DIR"), "MRROPE_LLAMA_DIR"};
 }
 
+// Help, completions and commands that only ask servers run with any llama.cpp: a variable that was true once is not in
+// their way.
+bool runs_models(const std::vector<std::string>& words) {
+  if (words.size() < 2) return false;
+  for (const char* other : {"complete", "completions", "man", "--version", "--help", "-h"}) {
+    if (words[1] == other) return false;
+  }
+  bool model = false;
+  for (const std::string& word : words) {
+    if (word == "--help" || word == "-h" || word.starts_with("--endpoint")) return false;
+    model = model || word == "-m" || word.starts_with("--model");
+  }
+  return words[1] != "probe" || model;
+}
+
 // "0.5" of "0.5.0": while llama.cpp is at 0.x, a minor version may change anything (cmake/llama.cmake).
-std::string_view series(std::string_view version) { return version.substr(0, version.rfind('.')); }
+std::string series(const std::string& version) { return version.substr(0, version.rfind('.')); }
 
 Error other_version(const std::string& version, const Named& named) {
-  const std::string_view wanted = series(llama_built_for());
+  const std::string wanted = series(llama_built_for());
   return {ErrorCode::unsupported,
           fmt::format("{} has llama.cpp {}, and this mrrope was built for {}.x: build llama.cpp v{}.0 with your GPU's "
                       "backend, or mrrope against yours (cmake -DMRROPE_LLAMA_DIR={})",
@@ -52,7 +67,7 @@ Error other_version(const std::string& version, const Named& named) {
 
 Result<void> use_named_llama(const std::vector<std::string>& words) {
   const Named named = named_in(words);
-  if (named.folder.empty()) return {};
+  if (named.folder.empty() || (named.where != "--llama" && !runs_models(words))) return {};
   std::error_code status;
   fs::path library;
   for (const char* part : {"lib", "lib64", "bin", ""}) {
@@ -70,10 +85,9 @@ Result<void> use_named_llama(const std::vector<std::string>& words) {
     return {};
   }
   // libllama.so.0 is a link to libllama.so.0.6.1. Known before it is loaded, for the loader's own words teach nothing.
-  const std::string version = library.filename().string().substr(std::string_view("libllama.so.").size());
-  if (version.find('.') != std::string::npos && series(version) != series(llama_built_for())) {
-    return other_version(version, named);
-  }
+  const std::string name = library.filename().string();
+  const std::string version = name.starts_with("libllama.so.0.") ? name.substr(kLibrary.size() - 1) : "";
+  if (!version.empty() && series(version) != series(llama_built_for())) return other_version(version, named);
   const std::string before = environment_variable(kLoaderLooksIn);
   const std::string first = library.parent_path().string();
   if (first.find(':') != std::string::npos || before == first || before.starts_with(first + ":")) {

@@ -81,7 +81,12 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 
 std::optional<int> become(const std::filesystem::path& program, const std::vector<std::string>& words, bool& missing) {
   std::vector<std::string> own = words;
-  ::execvp(program.c_str(), pointers_to(own).data());
+  // Only a name is looked for in PATH: execvp would give a file that is no program to a shell
+  if (program.has_parent_path()) {
+    ::execv(program.c_str(), pointers_to(own).data());
+  } else {
+    ::execvp(program.c_str(), pointers_to(own).data());
+  }
   missing = errno == ENOENT;
   return std::nullopt;
 }

@@ -65,14 +65,15 @@ BOOL WINAPI leave_it_to_the_other(DWORD event) {
   return event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT ? TRUE : FALSE;
 }
 
-// A process that ends with this one, however that ends.
-void tie(HANDLE process) {
-  const HANDLE job = ::CreateJobObjectW(nullptr, nullptr);  // open until this process ends
-  if (job == nullptr) return;
+// A process that ends with this one, however that ends: as long as the result is open.
+HANDLE tie(HANDLE process) {
+  const HANDLE job = ::CreateJobObjectW(nullptr, nullptr);
+  if (job == nullptr) return nullptr;
   JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits{};
   limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
   ::SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof limits);
   ::AssignProcessToJobObject(job, process);
+  return job;
 }
 
 void (*asked)() = nullptr;  // NOLINT: the system passes nothing
@@ -161,21 +162,25 @@ std::optional<int> become(const std::filesystem::path& program, const std::vecto
   const std::filesystem::path file = program.has_parent_path() ? program : found_in_path(program);
   missing = !is_program(file);
   if (missing) return std::nullopt;
-  ::SetConsoleCtrlHandler(leave_it_to_the_other, TRUE);
   std::wstring line = command_line(words);
   STARTUPINFOW start{};
   start.cb = sizeof start;
   PROCESS_INFORMATION started{};
-  if (::CreateProcessW(file.c_str(), line.data(), nullptr, nullptr, TRUE, CREATE_SUSPENDED, nullptr, nullptr, &start,
-                       &started) == 0) {
-    return std::nullopt;
-  }
-  tie(started.hProcess);
-  ::ResumeThread(started.hThread);
-  ::WaitForSingleObject(started.hProcess, INFINITE);
+  ::SetConsoleCtrlHandler(leave_it_to_the_other, TRUE);
   DWORD status = 1;
-  ::GetExitCodeProcess(started.hProcess, &status);
-  return static_cast<int>(status);
+  const bool runs = ::CreateProcessW(file.c_str(), line.data(), nullptr, nullptr, TRUE, CREATE_SUSPENDED, nullptr,
+                                     nullptr, &start, &started) != 0;
+  if (runs) {
+    const HANDLE job = tie(started.hProcess);
+    ::ResumeThread(started.hThread);
+    ::WaitForSingleObject(started.hProcess, INFINITE);
+    ::GetExitCodeProcess(started.hProcess, &status);
+    for (const HANDLE handle : {started.hThread, started.hProcess, job}) {
+      if (handle != nullptr) ::CloseHandle(handle);
+    }
+  }
+  ::SetConsoleCtrlHandler(leave_it_to_the_other, FALSE);
+  return runs ? std::optional(static_cast<int>(status)) : std::nullopt;
 }
 
 void on_interrupt(void (*handler)()) {

@@ -30,7 +30,7 @@ void on_log(ggml_log_level level, const char* text, void* /*user_data*/) {
 }
 
 // Where ggml's backends are if they are files of their own (GGML_BACKEND_DL): where llama.cpp was told to put them,
-// beside this program, beside ggml, or in the bin of its install prefix. Its ggml_backend_load_all() would look into
+// beside ggml, in the bin of its install prefix, or beside this program. Its ggml_backend_load_all() would look into
 // the current folder, too, and run a libggml-cuda.so that a stranger has put beside a model. Empty: nowhere.
 std::string backend_folder() {
   namespace fs = std::filesystem;
@@ -39,9 +39,8 @@ std::string backend_folder() {
   const bool found = ::dladdr(reinterpret_cast<const void*>(&ggml_backend_load_all_from_path), &ggml) != 0;
   const fs::path beside =
       found && ggml.dli_fname != nullptr ? fs::canonical(ggml.dli_fname, unseen).parent_path() : fs::path();
-  for (const fs::path& folder :
-       {fs::path(MRROPE_GGML_BACKENDS), fs::read_symlink("/proc/self/exe", unseen).parent_path(), beside,
-        beside.parent_path() / "bin"}) {
+  for (const fs::path& folder : {fs::path(MRROPE_GGML_BACKENDS), beside, beside.parent_path() / "bin",
+                                 fs::read_symlink("/proc/self/exe", unseen).parent_path()}) {
     if (!folder.is_absolute()) continue;
     for (fs::directory_iterator entry(folder, unseen), end; !unseen && entry != end; entry.increment(unseen)) {
       if (entry->path().filename().string().starts_with("libggml-cpu")) return folder.string();

@@ -56,11 +56,21 @@ bool is_there(const fs::path& path) { return base::is_taken(base::to_text(path))
 
 bool is_link(const fs::path& path) { return base::is_symbolic_link(base::to_text(path)); }
 
+// Whether this is a name that add_link() gave the model where it makes no symbolic links, and not the model's own.
+bool is_second_name(const fs::path& link, const std::string& model) {
+  std::error_code status;
+  const fs::path own = base::to_path(model);
+  const bool beside = fs::equivalent(link.parent_path(), fs::absolute(own, status).parent_path(), status);
+  return base::is_added_link(base::to_text(link)) && !(beside && link.filename() == own.filename());
+}
+
 // Whether the name of the link can be had.
 Result<void> check_link(const fs::path& link, const ModelFile& model) {
   if (!is_there(link)) return {};
   const bool same = base::identity_of(base::to_text(link)) == base::identity_of(model.path);
-  if (!is_link(link)) return in_the_way(link, same ? "is the model itself" : "no link of ours");
+  if (!is_link(link) && !(same && is_second_name(link, model.path))) {
+    return in_the_way(link, same ? "is the model itself" : "no link of ours");
+  }
   if (!same) return in_the_way(link, "leads to another file");
   return {};
 }
@@ -266,7 +276,7 @@ Result<Extension> undo_sidecar(const ModelFile& model, const ExtendOptions& opti
   }
   bool removed = fs::remove(base::to_path(folder), status);  // only if it is empty
   if (!removed) {
-    { const base::File released = *std::move(lock); }  // on Windows the lock is a file in it
+    { const base::File released = *std::move(lock); }  // Windows removes no folder that is open
     removed = fs::remove(base::to_path(folder), status);
   }
   if (removed) out.removed.push_back(folder);

@@ -7,6 +7,7 @@ what is missing is said.
 import json
 import math
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -113,6 +114,47 @@ class Configuration(unittest.TestCase):
         said = run("niah", "-m", MODEL, "--endpoint", "http://127.0.0.1:9", "--model", "m", "--lengths", "1k", status=2)
         self.assertIn("-m: this mrrope was built without llama.cpp", said)
         self.assertIn("the servers count", said)
+
+
+class WhatIsStarted(unittest.TestCase):
+    """mrrope starts mrrope-eval, and nothing else that lies where it looks."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.root = pathlib.Path(temporary.name)
+
+    def plant(self, place, text):
+        place.parent.mkdir(parents=True)
+        place.write_text(text, encoding="utf-8")
+        place.chmod(0o755)
+
+    def test_without_proc_nothing_of_the_current_folder_runs(self):
+        self.plant(self.root / "lib/mrrope/mrrope-eval", "#!/bin/sh\necho a stranger\n")
+        without_proc = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+        if subprocess.run([*without_proc, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("this system has no namespaces for users")
+        done = subprocess.run([*without_proc, pathlib.Path(PROGRAM).resolve(), "eval", "--help"], cwd=self.root, capture_output=True,
+                              encoding="utf-8", check=False)
+        self.assertNotIn("a stranger", done.stdout)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("does not say where this program is", done.stderr)
+
+    def test_a_file_that_is_no_program_is_not_given_to_a_shell(self):
+        (self.root / "bin").mkdir()
+        program = shutil.copy(PROGRAM, self.root / "bin/mrrope")
+        self.plant(self.root / "lib/mrrope/mrrope-eval", "echo by a shell\n")
+        done = subprocess.run([program, "eval", "--help"], capture_output=True, encoding="utf-8", check=False)
+        self.assertNotIn("by a shell", done.stdout)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("could not be started", done.stderr)
+
+    def test_a_run_without_a_folder_says_what_it_needs(self):
+        if "llama" not in PARTS:
+            self.skipTest("runs no models")
+        done = subprocess.run([PROGRAM, "eval", "niah", "-m", MODEL, "--methods", "none", "--lengths", "512", "--depths", "1"],
+                              env={"TMPDIR": "/nowhere"}, capture_output=True, encoding="utf-8", check=False)
+        self.assertIn("-o: there is no folder for temporary files", done.stderr)
 
 
 if __name__ == "__main__":

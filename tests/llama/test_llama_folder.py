@@ -80,5 +80,26 @@ def test_another_version_is_refused_with_what_to_do(tmp_path):
     assert "has llama.cpp 0.6.1, and this mrrope was built for 0.5.x" in " ".join(done.stderr.split()), done.stderr
 
 
-def test_commands_that_need_no_llama_cpp_do_not_look_for_it(tmp_path):
-    assert run("inspect", MODEL, folder=tmp_path, MRROPE_LLAMA_DIR="/nowhere").returncode == 0
+def test_a_library_without_a_version_in_its_name_is_taken(tmp_path):
+    place = flat(tmp_path / "unnamed")
+    (place / "libllama.so.0").unlink()
+    (place / "libllama.so").unlink()
+    (place / "libllama.so.0.5.0").rename(place / "libllama.so")
+    (place / "libllama.so.0").symlink_to("libllama.so")
+    done = run("eval", "ppl", "--llama", place, "--help", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_backends_that_are_files_come_from_the_named_prefix(tmp_path):
+    prefix = harness.llama_prefix("--dl")
+    (tmp_path / "text.txt").write_text("It was a dark and stormy night. " * 20)
+    libraries = loaded("eval", "ppl", "-m", MODEL, "-f", "text.txt", "--lengths", "64", "--methods", "none", "--factor", "2",
+                       "--llama", prefix, folder=tmp_path)
+    assert libraries["libggml-cpu.so"].startswith(str(prefix)), libraries
+
+
+def test_commands_that_run_no_models_do_not_look_for_it(tmp_path):
+    for words in (["inspect", MODEL], ["eval", "ppl", "--help"], ["complete", "eval", "ppl", "--fac"]):
+        assert run(*words, folder=tmp_path, MRROPE_LLAMA_DIR="/nowhere").returncode == 0, words
+    for words in (["probe", "http://127.0.0.1:9"], ["eval", "niah", "--endpoint", "http://127.0.0.1:9", "--model", "m", "--lengths", "1k"]):
+        assert "MRROPE_LLAMA_DIR" not in run(*words, folder=tmp_path, MRROPE_LLAMA_DIR="/nowhere").stderr, words

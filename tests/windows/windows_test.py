@@ -123,6 +123,29 @@ class SameAsOnLinux(InFolder):
         self.assertEqual((folder / "config.json").read_text(), text)
         self.assertEqual(self.names(folder), ["config.extended.json", "config.json"], "the lock is gone, too")
 
+    def test_a_second_folder_of_hugging_face(self):
+        (self.root / "model").mkdir()
+        (self.root / "model" / "config.json").write_text(json.dumps({
+            "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
+            "num_hidden_layers": 2, "head_dim": 16, "max_position_embeddings": 2048, "rope_theta": 10000.0}))
+        (self.root / "model" / "model.safetensors").write_text("weights")
+        self.run_program("extend", "model", "-c", "8k", "-o", "longer")
+        self.assertEqual((self.root / "longer" / "model.safetensors").read_text(), "weights")
+        self.assertEqual(self.names(self.root / "longer"), ["config.json", "config.original.json", "model.safetensors"])
+        linux("extend", "model", "-c", "8k", "-o", "expected", cwd=self.root)
+        self.assertEqual((self.root / "longer" / "config.json").read_bytes(), (self.root / "expected" / "config.json").read_bytes())
+
+    def test_files_of_others_in_a_folder_that_is_changed_stay(self):
+        (self.root / "model").mkdir()
+        (self.root / "model" / "config.json").write_text(json.dumps({
+            "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
+            "num_hidden_layers": 2, "head_dim": 16, "max_position_embeddings": 2048, "rope_theta": 10000.0}))
+        (self.root / "victim.txt").write_text("precious")
+        (self.root / "model" / ".mrrope-lock").symlink_to("../victim.txt")  # which was the name of our lock once
+        self.run_program("extend", "model", "-c", "8k")
+        self.assertEqual((self.root / "victim.txt").read_text(), "precious")
+        self.assertTrue((self.root / "model" / ".mrrope-lock").is_symlink())
+
     def test_a_config_with_the_line_ends_of_windows(self):
         folder = self.root / "model"
         folder.mkdir()
@@ -241,7 +264,7 @@ class Names(InFolder):
         self.assertEqual((folder / "model.gguf").read_bytes(), self.extended())
 
     def test_names_of_devices_are_no_files(self):
-        for name in ("NUL", "con.gguf", "com1.gguf", "sub\\AUX.gguf"):
+        for name in ("NUL", "con.gguf", "com1.gguf", "com¹.gguf", "sub\\AUX.gguf"):
             text = self.run_program("extend", "model.gguf", "-c", "2k", "-o", name, status=1)
             self.assertIn("a device", text)
         self.assertIn("NUL", self.run_program("inspect", "NUL", status=1))
@@ -253,7 +276,7 @@ class HeldByOthers(InFolder):
 
     def setUp(self):
         super().setUp()
-        # `more` keeps its standard input open while it waits for a key that never comes; ping needs no network
+        # ping keeps its standard input open and needs no network
         (self.root / "hold.cmd").write_bytes(b"@echo off\r\nping -n 60 127.0.0.1 >NUL < model.gguf\r\n")
         self.holder = subprocess.Popen(["wine", "cmd", "/c", "hold.cmd"], cwd=self.root, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -285,6 +308,7 @@ class Links(InFolder):
         self.assertEqual(first.read_bytes(), self.old)
         self.assertNotIn(b"\r", (self.root / "beside" / "serve.sh").read_bytes())
         self.run_program("inspect", "beside")
+        self.run_program("extend", "model.gguf", "-c", "4k", "--sidecar", "-o", "beside", "-f")  # again
         self.run_program("extend", "beside", "--undo")
         self.assertEqual(self.names(), ["model.gguf"])
         self.assertEqual(self.model.read_bytes(), self.old)

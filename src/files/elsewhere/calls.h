@@ -15,7 +15,7 @@ namespace mrrope::base::calls {
 
 // An open descriptor of a file of bytes, or -1. Others may read, write and rename the file meanwhile.
 enum class Open { read, read_write };
-int open(const std::string& path, Open how) noexcept;
+int open(const std::string& path, Open how, File::Links links) noexcept;
 // A new file to read and write. On Windows the system removes it if the process ends before keep() of it.
 int create(const std::string& path) noexcept;
 bool keep(int descriptor) noexcept;
@@ -49,6 +49,8 @@ bool rename(const std::string& from, const std::string& to, bool replace) noexce
 bool add_name(const std::string& path, const std::string& name) noexcept;
 // ENOTSUP or EPERM: not on this system, or not for this user.
 bool add_symbolic_link(const std::string& way, const std::string& link, bool to_folder) noexcept;
+// Who may do what with one file is said of the other, too, as far as the system has more than a mode.
+void take_permissions(const std::string& from, const std::string& to) noexcept;
 // Permissions as far as the system has them.
 void set_mode(const std::string& path, std::uint32_t mode) noexcept;
 

@@ -25,8 +25,9 @@ int stat_of(const std::string& path, File::Links links, struct stat& found) noex
 
 }  // namespace
 
-int open(const std::string& path, Open how) noexcept {
-  return ::open(path.c_str(), (how == Open::read ? O_RDONLY : O_RDWR) | kAlways);
+int open(const std::string& path, Open how, File::Links links) noexcept {
+  const int refuse = links == File::Links::refuse ? O_NOFOLLOW : 0;
+  return ::open(path.c_str(), (how == Open::read ? O_RDONLY : O_RDWR) | refuse | kAlways);
 }
 
 int create(const std::string& path) noexcept { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kAlways, 0666); }
@@ -99,6 +100,8 @@ bool add_name(const std::string& path, const std::string& name) noexcept {
 bool add_symbolic_link(const std::string& way, const std::string& link, bool /*to_folder*/) noexcept {
   return ::symlink(way.c_str(), link.c_str()) == 0;
 }
+
+void take_permissions(const std::string& /*from*/, const std::string& /*to*/) noexcept {}
 
 void set_mode(const std::string& path, std::uint32_t mode) noexcept {
   (void)::chmod(path.c_str(), static_cast<mode_t>(mode));

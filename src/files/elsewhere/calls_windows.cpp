@@ -10,6 +10,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/unicode.h"
 #include "files/elsewhere/calls.h"
@@ -104,9 +105,9 @@ bool done(BOOL succeeded) noexcept {
 
 }  // namespace
 
-int open(const std::string& path, Open how) noexcept {
+int open(const std::string& path, Open how, File::Links links) noexcept {
   return Handle(path, GENERIC_READ | (how == Open::read_write ? GENERIC_WRITE : 0), kShared, OPEN_EXISTING,
-                FILE_ATTRIBUTE_NORMAL)
+                links == File::Links::refuse ? FILE_FLAG_OPEN_REPARSE_POINT : FILE_ATTRIBUTE_NORMAL)
       .release();
 }
 
@@ -182,7 +183,12 @@ bool remove(const std::string& path) noexcept { return done(::DeleteFileW(window
 
 bool rename(const std::string& from, const std::string& to, bool replace) noexcept {
   const DWORD flags = MOVEFILE_WRITE_THROUGH | (replace ? MOVEFILE_REPLACE_EXISTING : 0);
-  if (done(::MoveFileExW(windows_path(from).c_str(), windows_path(to).c_str(), flags))) return true;
+  // A virus scanner looks into a new file for an instant, after gigabytes were written
+  for (int tries = 10;; --tries) {
+    if (done(::MoveFileExW(windows_path(from).c_str(), windows_path(to).c_str(), flags))) return true;
+    if ((errno != EACCES && errno != EBUSY) || tries == 0) break;
+    ::Sleep(50);
+  }
   if (errno == EACCES && replace && is_held(to)) errno = EBUSY;  // the system calls both "denied"
   return false;
 }
@@ -206,6 +212,15 @@ bool add_symbolic_link(const std::string& way, const std::string& link, bool to_
   return false;
 }
 
+void take_permissions(const std::string& from, const std::string& to) noexcept {
+  constexpr SECURITY_INFORMATION kWhoMay = DACL_SECURITY_INFORMATION;
+  DWORD size = 0;
+  (void)::GetFileSecurityW(windows_path(from).c_str(), kWhoMay, nullptr, 0, &size);
+  std::vector<std::byte> descriptor(size);
+  if (size == 0 || ::GetFileSecurityW(windows_path(from).c_str(), kWhoMay, descriptor.data(), size, &size) == 0) return;
+  (void)::SetFileSecurityW(windows_path(to).c_str(), kWhoMay, descriptor.data());
+}
+
 void set_mode(const std::string& path, std::uint32_t mode) noexcept {
   const DWORD attributes = (mode & 0200U) != 0 ? FILE_ATTRIBUTE_NORMAL : FILE_ATTRIBUTE_READONLY;
   (void)::SetFileAttributesW(windows_path(path).c_str(), attributes);
@@ -222,12 +237,12 @@ bool lock(int descriptor, bool exclusive) noexcept {
   return false;
 }
 
-// Folders have no locks: a file in it that is open for one, and gone with it.
+// The folder itself, open for adding files, and for one at a time: who only looks, or adds files by their names, is not
+// in the way, and nothing lies in the folder that could be mistaken or planted.
 int lock_folder(const std::string& folder) noexcept {
-  Handle held(folder + "/.mrrope-lock", GENERIC_READ | GENERIC_WRITE | DELETE, 0, OPEN_ALWAYS,
-              FILE_ATTRIBUTE_HIDDEN | FILE_FLAG_DELETE_ON_CLOSE);
-  if (!held && (errno == EBUSY || errno == EACCES) && kind(folder + "/.mrrope-lock", File::Links::refuse) != Kind::none)
-    errno = EWOULDBLOCK;
+  Handle held(folder, FILE_ADD_FILE | FILE_READ_ATTRIBUTES, FILE_SHARE_READ | FILE_SHARE_DELETE, OPEN_EXISTING,
+              FILE_FLAG_BACKUP_SEMANTICS);
+  if (!held && errno == EBUSY) errno = EWOULDBLOCK;
   return held.release();
 }
 
@@ -241,7 +256,10 @@ bool is_device_name(const std::string& path) {
   std::string stem = lower_case(name.substr(0, name.find_first_of(".:")));
   stem.erase(stem.find_last_not_of(' ') + 1);
   if (std::find(kNames.begin(), kNames.end(), stem) != kNames.end()) return true;
-  return stem.size() == 4 && (stem.starts_with("com") || stem.starts_with("lpt")) && stem[3] >= '1' && stem[3] <= '9';
+  if (!stem.starts_with("com") && !stem.starts_with("lpt")) return false;
+  const std::string_view number = std::string_view(stem).substr(3);
+  return (number.size() == 1 && number[0] >= '1' && number[0] <= '9') || number == "¹" || number == "²" ||
+         number == "³";
 }
 
 }  // namespace mrrope::base::calls

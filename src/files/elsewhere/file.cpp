@@ -2,7 +2,8 @@
 //
 // macOS and Windows. What Linux promises holds but for this: a process that is killed leaves its "<target>.XXXXXX.tmp"
 // behind on macOS, and on Windows in the instant of its renaming; folders are not synced; files of another owner are
-// refused where they would have to stay that owner's; on Windows a file that another program has open is not replaced.
+// refused where they would have to stay that owner's; on Windows a file that another program has open is not replaced,
+// and one that is keeps who may read it, but not its alternate streams.
 #include "files/file.h"
 
 #include <algorithm>
@@ -52,7 +53,7 @@ Result<File> File::open(const std::string& path, Access access, Links links) {
   const calls::Kind kind = calls::kind(path, links);
   if (kind == calls::Kind::link) return Error{ErrorCode::io, "a symbolic link, not a regular file", path};
   if (kind == calls::Kind::folder) return Error{ErrorCode::io, "not a regular file", path};  // Windows opens none
-  File file(calls::open(path, access == Access::read ? calls::Open::read : calls::Open::read_write), path);
+  File file(calls::open(path, access == Access::read ? calls::Open::read : calls::Open::read_write, links), path);
   if (file.descriptor() < 0) return failed_to("open", path);
   if (!calls::is_regular(file.descriptor())) return Error{ErrorCode::io, "not a regular file", path};
   return file;
@@ -180,6 +181,7 @@ Result<void> PendingFile::commit() {
   if (!calls::keep(file_.descriptor())) return failed_to("keep the finished file", target_);
   file_ = File(-1, target_);  // Windows renames no open files
   calls::set_mode(temporary_, mode_);
+  if (overwrite_) calls::take_permissions(target_, temporary_);
   if (!calls::rename(temporary_, target_, overwrite_)) {
     return errno == EEXIST ? exists(target_) : failed_to("name the finished file", target_);
   }
