@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -28,8 +27,6 @@
 namespace mrrope::targets {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::string_view kModelfileStart = "# Written by mrrope ";
 constexpr std::uint64_t kMostModelfile = std::uint64_t{1} << 20U;

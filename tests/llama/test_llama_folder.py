@@ -66,7 +66,7 @@ def test_the_named_libraries_run_wherever_the_prefix_has_them(tmp_path, how):
 def test_a_folder_without_llama_cpp_is_refused(tmp_path):
     done = run("eval", "ppl", "--llama", tmp_path, folder=tmp_path)
     assert done.returncode != 0 and "there is no libllama.so.0 in" in done.stderr, done.stderr
-    done = run("tune", "--help", folder=tmp_path, MRROPE_LLAMA_DIR="missing")
+    done = run("tune", MODEL, "-c", "2k", folder=tmp_path, MRROPE_LLAMA_DIR="missing")
     assert done.returncode != 0 and "MRROPE_LLAMA_DIR" in done.stderr, done.stderr
 
 
