@@ -71,6 +71,10 @@ def test_it_takes_no_library_of_the_system_that_is_llamas(place):
         assert not re.search(r"R(UN)?PATH.*\[[^$]", head), f"{path.name} looks into a folder of the machine that built it"
 
 
+def test_its_name_says_with_which_systems_it_runs():
+    assert re.fullmatch(rf"mrrope_llama-[\d.]+-py3-none-manylinux_2_\d+_{platform.machine()}\.whl", LLAMA.name), LLAMA.name
+
+
 def test_every_licence_of_what_is_inside_is_inside():
     """As the list in dist-info/sboms says, which has to know every library beside the program."""
     wheel = zipfile.ZipFile(LLAMA)
