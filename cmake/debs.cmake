@@ -13,7 +13,9 @@ set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debs_policy.cmake)
 set(CPACK_MRROPE_SOURCE ${PROJECT_SOURCE_DIR})  # for that script
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_MAINTAINER "The mrrope authors <maintainers@mrrope.example>")
+# Debian's policy wants an address that is read. Who publishes packages sets theirs; this one can be nobody's (RFC 2606).
+set(MRROPE_DEB_MAINTAINER "The mrrope authors <maintainers@mrrope.invalid>" CACHE STRING "Maintainer of Debian's packages")
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${MRROPE_DEB_MAINTAINER}")
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)

@@ -2,6 +2,5 @@
 # What a ladder's gateway is given: the hook of LiteLLM (src/deploy/mrrope_ladder.py), inside the library.
 set(mrrope_hook ${PROJECT_SOURCE_DIR}/src/deploy/mrrope_ladder.py)
 configure_file(${PROJECT_SOURCE_DIR}/src/deploy/hook.cpp.in ${PROJECT_BINARY_DIR}/deploy/hook.cpp @ONLY)
-# The assembler reads the file; nobody else knows that the object depends on it.
-set_source_files_properties(${PROJECT_BINARY_DIR}/deploy/hook.cpp PROPERTIES OBJECT_DEPENDS ${mrrope_hook})
+mrrope_embed(${PROJECT_BINARY_DIR}/deploy/hook.cpp ${mrrope_hook})
 target_sources(mrrope_deploy PRIVATE ${PROJECT_BINARY_DIR}/deploy/hook.cpp)

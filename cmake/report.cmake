@@ -41,13 +41,10 @@ else()
 endif()
 
 set(mrrope_report_folder ${PROJECT_SOURCE_DIR}/src/report)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mrrope_report_folder}/page.js
-                                                               ${mrrope_report_folder}/page.css ${mrrope_vega_file})
 mrrope_script_hash(${mrrope_report_folder}/page.js mrrope_page_script_hash)
 mrrope_script_hash(${mrrope_vega_file} mrrope_vega_hash)
 configure_file(${mrrope_report_folder}/assets.cpp.in ${PROJECT_BINARY_DIR}/report/assets.cpp @ONLY)
-# The assembler reads the three files; nobody else knows that the object depends on them.
-set_source_files_properties(${PROJECT_BINARY_DIR}/report/assets.cpp PROPERTIES OBJECT_DEPENDS
-  "${mrrope_report_folder}/page.js;${mrrope_report_folder}/page.css;${mrrope_vega_file}")
+mrrope_embed(${PROJECT_BINARY_DIR}/report/assets.cpp
+             ${mrrope_report_folder}/page.js ${mrrope_report_folder}/page.css ${mrrope_vega_file})
 
 target_sources(mrrope_report PRIVATE ${PROJECT_BINARY_DIR}/report/assets.cpp)

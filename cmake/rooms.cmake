@@ -3,7 +3,7 @@
 
 if(MRROPE_ZIG_TARGET MATCHES "musl$")
   file(GLOB files_of_linux src/files/linux/*.cpp)
-  set_source_files_properties(${files_of_linux} src/runs/merge.cpp PROPERTIES
+  set_source_files_properties(${files_of_linux} PROPERTIES
                               COMPILE_OPTIONS "-include;${PROJECT_SOURCE_DIR}/cmake/toolchains/musl.h")
 endif()
 

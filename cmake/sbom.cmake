@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 # mrrope.cdx.json: what is compiled into the programs and the extension module, as a CycloneDX 1.6 document. Versions are
-# those that this configuration found; a library that was fetched has the pinned tag.
+# those that this configuration found; a library that was fetched has the pinned tag. mrrope_sbom_name: of the package that it
+# describes, where that is not mrrope (packaging/llama).
+if(NOT mrrope_sbom_name)
+  set(mrrope_sbom_name mrrope)
+endif()
 set(mrrope_sbom ${PROJECT_BINARY_DIR}/mrrope.cdx.json)
 set(components)
 
@@ -78,6 +82,12 @@ endif()
 if("${CMAKE_EXE_LINKER_FLAGS}" MATCHES "-static( |-libstdc\\+\\+|$)")
   mrrope_component(libstdc++ ${CMAKE_CXX_COMPILER_VERSION} "GPL-3.0-or-later WITH GCC-exception-3.1" pkg:generic/libstdc++ static)
 endif()
+if(TARGET mrrope_llama)
+  mrrope_component(llama.cpp ${LLAMA_VERSION} MIT pkg:github/ggml-org/llama.cpp dynamic)
+endif()
+if(TARGET ggml-mrrope AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  mrrope_component(libgomp ${CMAKE_CXX_COMPILER_VERSION} "GPL-3.0-or-later WITH GCC-exception-3.1" pkg:generic/libgomp dynamic)
+endif()
 if(MRROPE_ZIG_TARGET)
   set(licence "Apache-2.0 WITH LLVM-exception")
   mrrope_component(libc++ ${CMAKE_CXX_COMPILER_VERSION} "${licence}" pkg:generic/libc++ static)
@@ -101,11 +111,11 @@ file(CONFIGURE OUTPUT ${mrrope_sbom} @ONLY CONTENT [[{
   "metadata": {
     "component": {
       "type": "application",
-      "bom-ref": "pkg:pypi/mrrope@@PROJECT_VERSION@",
-      "name": "mrrope",
+      "bom-ref": "pkg:pypi/@mrrope_sbom_name@@@PROJECT_VERSION@",
+      "name": "@mrrope_sbom_name@",
       "version": "@PROJECT_VERSION@",
       "licenses": [{"expression": "MIT"}],
-      "purl": "pkg:pypi/mrrope@@PROJECT_VERSION@"
+      "purl": "pkg:pypi/@mrrope_sbom_name@@@PROJECT_VERSION@"
     }
   },
   "components": [

@@ -6,9 +6,11 @@
 
 Programs of the packages are looked at as those of a build (tests/hardening/checksec.py). Static ones of the archives have no
 symbols left: position independent without a loader, no executable stack, relocations read-only, no library asked for; on x86-64
-code that reads the stack protector's word, which is at %fs:0x28. musl has no fortified calls, so none are looked for."""
+code that reads the stack protector's word, which is at %fs:0x28. musl has no fortified calls, so none are looked for. Of programs of
+macOS only what their header says is looked at: position independent, no executable stack. Windows: test_windows_zip.py."""
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tarfile
@@ -18,6 +20,8 @@ CHECKSEC = pathlib.Path(__file__).resolve().parents[1] / "hardening/checksec.py"
 # mov, sub, xor or cmp of a 64-bit register with %fs:0x28
 GUARDED = re.compile(rb"\x64[\x48\x4c][\x8b\x2b\x33\x3b].\x25\x28\x00\x00\x00", re.DOTALL)
 FEW = 100  # the compiler's own libraries have a dozen
+# Flags of a Mach-O header
+MACH_O, PIE, STACK_IS_CODE = 0xFEEDFACF, 0x200000, 0x20000
 
 
 def static_facts(path):
@@ -33,11 +37,16 @@ def static_facts(path):
     return facts
 
 
+def macos_facts(path):
+    magic, flags = struct.unpack_from("<I20xI", path.read_bytes())
+    return {"Mach-O": magic == MACH_O, "PIE": bool(flags & PIE), "NX": not flags & STACK_IS_CODE}
+
+
 def check_archive(archive, folder):
     with tarfile.open(archive) as tar:
         tar.extractall(folder)
     for path in sorted(folder.glob("*/bin/*")):
-        facts = static_facts(path)
+        facts = macos_facts(path) if "-macos-" in archive.name else static_facts(path)
         print(f"{archive.name}: {path.name}: " + ", ".join(f"{name} {'yes' if good else 'NO'}" for name, good in facts.items()))
         yield all(facts.values())
 
@@ -52,7 +61,7 @@ def check_debs(debs):
 def main():
     release = pathlib.Path(sys.argv[1])
     good = []
-    for archive in sorted(release.glob("mrrope-*-linux-*.tar.gz")):
+    for archive in sorted(release.glob("mrrope-*.tar.gz")):
         with tempfile.TemporaryDirectory() as folder:
             good += check_archive(archive, pathlib.Path(folder))
     if debs := sorted(release.glob("*.deb")):

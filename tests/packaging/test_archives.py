@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The archives of tools/release as people get them, in roots that hold nothing else (clean_root.py).
 
-MRROPE_RELEASE names the folder, build/release-VERSION. What runs on this processor is run, 64-bit Arm under qemu, where
+release_parts.py says which have to be there. What runs on this processor is run, 64-bit Arm under qemu, where
 programs cannot start others (`eval`, `probe`); macOS is only looked at. .ci/run archives makes the folder and runs this.
 """
 import hashlib
 import json
-import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -20,18 +18,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli"))
 import clean_root
 import documents_test
+from release_parts import VERSION, check_embedded, made
 
-RELEASE = pathlib.Path(os.environ["MRROPE_RELEASE"]).resolve()
-VERSION = re.search(r'MRROPE_VERSION "(.*)"', (clean_root.ROOT / "include/mrrope/version.h").read_text())[1]
 QEMU = "/usr/bin/qemu-aarch64-static"
 UTF8 = {"LC_ALL": "C.UTF-8"}
 
 
 def archive_of(system):
-    path = RELEASE / f"mrrope-{VERSION}-{system}.tar.gz"
-    if not path.exists():
-        pytest.skip(f"{path.name} was not made")
-    return path
+    return made(system, f"mrrope-{VERSION}-{system}.tar.gz")
 
 
 class Place:
@@ -57,8 +51,6 @@ class Place:
 
 @pytest.fixture(params=["linux-x64", "linux-arm64"])
 def place(request, tmp_path):
-    if request.param == "linux-arm64" and not pathlib.Path(QEMU).exists():
-        pytest.skip("qemu-user-static is not installed")
     return Place(tmp_path, request.param)
 
 
@@ -127,9 +119,14 @@ def test_licences_and_the_list_of_what_is_inside_are_complete(system):
     assert {"nlohmann-json", "fmt", "CLI11", "highway", "xxHash", "zlib", "libc++", "vega"} <= inside.keys()
     assert ("musl" in inside) == ("curl" in inside) == ("openssl" in inside) == system.startswith("linux")
     licences = {name.removeprefix("share/doc/mrrope/licenses/") for name in files if "/licenses/" in name}
-    for name in inside:
-        wanted = {"libc++": "libcxx", "vega-lite": "vega", "vega-embed": "vega"}.get(name, name.lower())
-        assert f"{wanted}.txt" in licences, name
+    assert licences == {{"libc++": "libcxx", "vega-lite": "vega", "vega-embed": "vega"}.get(name, name.lower()) + ".txt" for name in inside}
+    assert ("share/man/man1/mrrope-eval.1" in files) == ("bin/mrrope-eval" in files)
+
+
+@pytest.mark.parametrize("system", ["linux-x64", "linux-arm64", "macos-arm64", "macos-x64"])
+def test_programs_carry_the_files_of_this_checkout(system):
+    with tarfile.open(archive_of(system)) as tar:
+        check_embedded(tar.extractfile(f"mrrope-{VERSION}-{system}/bin/mrrope").read(), system)
 
 
 @pytest.mark.parametrize("system", ["linux-x64", "linux-arm64", "macos-arm64", "macos-x64"])

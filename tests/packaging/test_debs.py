@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Debian's packages of tools/release, installed into a small Debian, used, and removed again.
 
-MRROPE_RELEASE names the folder, build/release-VERSION. The Debian is made by mmdebstrap from the system's own places of packages, with
+release_parts.py says where they are. The Debian is made by mmdebstrap from the system's own places of packages, with
 what ours depend on, and kept as an archive; everything after that is without network. .ci/run archives runs this.
 """
 import os
@@ -15,19 +15,16 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import clean_root
+from release_parts import VERSION, made
 
-RELEASE = pathlib.Path(os.environ["MRROPE_RELEASE"]).resolve()
-VERSION = re.search(r'MRROPE_VERSION "(.*)"', (clean_root.ROOT / "include/mrrope/version.h").read_text())[1]
 PACKAGES = ["mrrope", "libmrrope0", "libmrrope-dev"]
 # What dpkg and ldconfig write about themselves
 THEIR_OWN = re.compile(r"(var/lib/dpkg/|var/log/|var/cache/ldconfig|etc/ld\.so\.cache).*")
 
 
 def debs():
-    found = [path for name in PACKAGES for path in RELEASE.glob(f"{name}_{VERSION}-*.deb")]
-    if len(found) != len(PACKAGES):
-        pytest.skip(f"the packages are not in {RELEASE.name}")
-    return found
+    processor = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
+    return [made("debs", f"{name}_{VERSION}-1_{processor}.deb") for name in PACKAGES]
 
 
 def small_debian():

@@ -6,6 +6,7 @@ MRROPE_WHEELS names the folder that has them, MRROPE_WHEEL_PYTHON a python that 
 import json
 import os
 import pathlib
+import platform
 import re
 import subprocess
 import sys
@@ -18,6 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WHEELS = pathlib.Path(os.environ["MRROPE_WHEELS"]).resolve()
 PYTHON = os.environ.get("MRROPE_WHEEL_PYTHON", sys.executable)
 LLAMA = next(WHEELS.glob("mrrope_llama-*.whl"))
+# ggml's oldest backend and a fast one
+BACKENDS = {"x86_64": {"libggml-cpu-x64.so", "libggml-cpu-haswell.so"},
+            "aarch64": {"libggml-cpu-armv8.0_1.so", "libggml-cpu-armv8.2_2.so"}}[platform.machine()]
 
 
 def files_below(folder):
@@ -61,17 +65,40 @@ def test_it_takes_no_library_of_the_system_that_is_llamas(place):
     for name in ("libllama.so.0", "libggml.so.0", "libggml-base.so.0"):
         assert pathlib.Path(found[name]).resolve().is_relative_to(home), listed
     backends = sorted(path.name for path in (home / "lib").glob("libggml-cpu-*.so"))
-    assert {"libggml-cpu-x64.so", "libggml-cpu-haswell.so"} <= set(backends), backends
+    assert BACKENDS <= set(backends), backends
     for path in [home / "mrrope-eval", *home.glob("lib/*.so*"), home / "libggml-mrrope.so"]:
         head = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
         assert not re.search(r"R(UN)?PATH.*\[[^$]", head), f"{path.name} looks into a folder of the machine that built it"
 
 
+def test_its_name_says_with_which_systems_it_runs():
+    assert re.fullmatch(rf"mrrope_llama-[\d.]+-py3-none-manylinux_2_\d+_{platform.machine()}\.whl", LLAMA.name), LLAMA.name
+
+
 def test_every_licence_of_what_is_inside_is_inside():
-    names = zipfile.ZipFile(LLAMA).namelist()
+    """As the list in dist-info/sboms says, which has to know every library beside the program."""
+    wheel = zipfile.ZipFile(LLAMA)
+    names = wheel.namelist()
+    (sbom,) = [name for name in names if name.endswith(".dist-info/sboms/mrrope-llama.cdx.json")]
+    document = json.loads(wheel.read(sbom))
+    assert document["metadata"]["component"]["name"] == "mrrope-llama"
+    inside = {component["name"] for component in document["components"]}
+    assert {"llama.cpp", "libgomp", "curl", "openssl", "libstdc++", "nlohmann-json"} <= inside
+    beside = {pathlib.PurePath(name).name.split(".so")[0] for name in names if ".so" in pathlib.PurePath(name).name}
+    assert not {name for name in beside if not re.match(r"libllama|libggml", name)} - inside
     licences = {pathlib.PurePath(name).name for name in names if "/licenses/" in name}
-    assert {"LICENSE", "llama.cpp.txt", "curl.txt", "openssl.txt"} <= licences, licences
-    assert any(name.endswith("share/mrrope/tiny-512.gguf") for name in names)
+    same = {"vega-lite": "vega", "vega-embed": "vega", "libstdc++": "gcc-runtime", "libgomp": "gcc-runtime"}
+    for name in inside - {"zlib"}:  # which is the system's
+        assert f"{same.get(name, name.lower())}.txt" in licences, name
+    metadata = wheel.read(next(name for name in names if name.endswith(".dist-info/METADATA"))).decode()
+    expression = re.search(r"^License-Expression: (.*)$", metadata, re.MULTILINE)[1].split(" AND ")
+    for component in document["components"]:
+        (one,) = [licence["expression"] for licence in component["licenses"]]
+        assert component["name"] == "zlib" or any(choice in expression for choice in one.split(" OR ")), one
+
+
+def test_the_small_model_is_inside():
+    assert any(name.endswith("share/mrrope/tiny-512.gguf") for name in zipfile.ZipFile(LLAMA).namelist())
 
 
 def test_zz_no_file_is_left_when_it_is_removed(place):

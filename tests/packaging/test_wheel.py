@@ -81,10 +81,32 @@ def test_commands_in_python_take_the_python_of_the_environment(place):
 
 def test_the_module_is_not_hidden_by_a_folder_of_its_name(place, tmp_path):
     (tmp_path / "mrrope").mkdir()
-    assert "mrrope-pro" in run(place, "mrrope", "methods", cwd=tmp_path)
+    (tmp_path / "mrrope/__init__.py").write_text("raise SystemExit('that of the current folder')")
+    assert "that of the current folder" in run(place, "python", "-c", "import mrrope", cwd=tmp_path, status=1)
+    said = run(place, "mrrope", "campaign", "missing.yaml", "--dry-run", cwd=tmp_path, status=1)
+    assert "that of the current folder" not in said
+    assert "missing.yaml" in said or "No module named 'yaml'" in said, said  # Python ran, with the package of the environment
 
 
-def test_it_runs_without_home_and_locale_and_cannot_write_where_it_is(place, tmp_path):
+def in_namespace(script, *words, **more):
+    """`sh -c script words…` as root of a namespace of mounts; skips where that is refused."""
+    begin = ["unshare", "--user", "--map-root-user", "--mount"]
+    if subprocess.run([*begin, "true"], capture_output=True).returncode != 0:
+        pytest.skip("this system refuses a namespace of mounts")
+    return subprocess.run([*begin, "sh", "-c", script, "sh", *words], capture_output=True, text=True, **more)
+
+
+def test_it_runs_where_it_cannot_write(place, tmp_path):
+    folder, _ = place
+    script = """mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 9
+touch "$1/new" 2>/dev/null && exit 8
+"$1/bin/mrrope" extend "$2" -c 2k -o longer.gguf && "$1/bin/python" -c 'import mrrope' && "$1/bin/mrrope" eval --version"""
+    done = in_namespace(script, folder / "env", ROOT / "tests/models/tiny-512.gguf", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["longer.gguf"]
+
+
+def test_it_runs_without_home_and_locale(place, tmp_path):
     folder, _ = place
     model = tmp_path / "model.gguf"
     shutil.copy(ROOT / "tests/models/tiny-512.gguf", model)
@@ -96,10 +118,17 @@ def test_it_runs_without_home_and_locale_and_cannot_write_where_it_is(place, tmp
 
 @pytest.fixture
 def server(tmp_path):
-    """A server by HTTPS whose certificate nobody knows: its URL, its certificate, and the paths that were asked for."""
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
-                    "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    """A server by HTTPS whose authority nobody knows: its URL, the authority's certificate, and the paths that were asked for."""
+    authority, certificate, key = tmp_path / "authority.pem", tmp_path / "certificate.pem", tmp_path / "key.pem"
+
+    def openssl(*words):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=tmp_path)
+
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=an authority", "-keyout", "authority.key", "-out", authority)
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", key, "-out", "request.pem")
+    (tmp_path / "names").write_text("subjectAltName=DNS:localhost\n")
+    openssl("x509", "-req", "-in", "request.pem", "-CA", authority, "-CAkey", "authority.key", "-CAcreateserial", "-days", "2", "-extfile", "names",
+            "-out", certificate)
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -117,16 +146,46 @@ def server(tmp_path):
     context.load_cert_chain(certificate, key)
     listener.socket = context.wrap_socket(listener.socket, server_side=True)
     threading.Thread(target=listener.serve_forever, daemon=True).start()
-    yield f"https://localhost:{listener.server_port}", certificate, asked
+    yield f"https://localhost:{listener.server_port}", authority, asked
     listener.shutdown()
 
 
 def test_it_asks_servers_by_https_and_trusts_no_stranger(place, server):
-    url, certificate, asked = server
+    url, authority, asked = server
     said = run(place, "mrrope", "probe", url, status=1)
     assert "certificate" in said and not asked, said
-    run(place, "mrrope", "probe", url, status=1, env={"SSL_CERT_FILE": str(certificate)})
+    run(place, "mrrope", "probe", url, status=1, env={"SSL_CERT_FILE": str(authority)})
     assert asked
+
+
+def certificates():
+    """Where tools/static_curl lets programs look."""
+    listed = re.search(r"^certificates=\((.*?)^\)", (ROOT / "tools/static_curl").read_text(), re.MULTILINE | re.DOTALL)[1]
+    return re.findall(r"^  (/\S+)", listed, re.MULTILINE)
+
+
+def test_it_knows_where_distributions_keep_certificates(place):
+    folder, _ = place
+    program = (folder / "env/bin/mrrope-eval").read_bytes()
+    assert len(certificates()) >= 5 and all(path.encode() in program for path in certificates())
+
+
+def test_it_trusts_the_authorities_of_the_system(place, server):
+    folder, _ = place
+    url, authority, asked = server
+    bundle = next((path for path in certificates() if os.path.exists(path)), None)
+    if not bundle:
+        pytest.skip("this system has no certificates")
+    script = 'mount --bind "$1" "$2" && exec "$3" probe "$4"'
+    done = in_namespace(script, authority, os.path.realpath(bundle), folder / "env/bin/mrrope", url, env={"PATH": os.environ["PATH"]})
+    assert asked and "certificate" not in done.stderr, done.stderr
+
+
+def test_programs_and_the_module_are_hardened(tmp_path):
+    zipfile.ZipFile(WHEEL).extractall(tmp_path)
+    done = subprocess.run([sys.executable, ROOT / "tests/hardening/checksec.py", tmp_path], capture_output=True, text=True)
+    print(done.stdout)
+    assert done.returncode == 0 and "_core" in done.stdout, done.stdout
 
 
 def test_the_list_of_what_is_compiled_in_is_complete(place):
@@ -139,9 +198,11 @@ def test_the_list_of_what_is_compiled_in_is_complete(place):
     assert {"nlohmann-json", "fmt", "CLI11", "highway", "xxHash", "zlib", "nanobind", "curl", "openssl"} <= versions.keys()
     assert all(re.fullmatch(r"\d+(\.\d+)+[\w.+]*", version) for version in versions.values()), versions
     assert f"OpenSSL {versions['openssl']} ".encode() in (folder / "env/bin/mrrope-eval").read_bytes()
-    licences = " ".join(name for name in zipfile.ZipFile(WHEEL).namelist() if "/licenses/" in name)
-    for name in versions.keys() - {"zlib", "libstdc++", "vega", "vega-lite", "vega-embed"}:
-        assert name.lower() in licences, name
+    licences = {pathlib.PurePath(name).name for name in zipfile.ZipFile(WHEEL).namelist() if "/licenses/" in name}
+    assert {"libstdc++", "vega"} <= versions.keys()
+    same = {"vega-lite": "vega", "vega-embed": "vega", "libstdc++": "gcc-runtime"}
+    for name in versions.keys() - {"zlib"}:  # which is the system's
+        assert f"{same.get(name, name.lower())}.txt" in licences, name
 
 
 def test_uv_runs_it_by_name(place, tmp_path):

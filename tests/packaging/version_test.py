@@ -16,10 +16,13 @@ SPELLED = {  # file: what stands before the version
     "deploy/kubernetes-probe.yaml": r"mrrope:",
     "deploy/kubernetes-indexed-job.yaml": r"mrrope:",
     "deploy/kuberay-campaign.yaml": r"mrrope-campaign:",
+    "docs/install.md": r"mrrope\d?(?:-[a-z]+)?[_-]",
     "docs/plan-file.md": r'"tool": "mrrope ',
     "include/mrrope/c.h": r'/\* "',
     ".github/ISSUE_TEMPLATE/bug.yml": r"placeholder: mrrope ",
 }
+# What stands before a version of ours: "mrrope 0.2.0", "mrrope-llama==0.2.0", "libmrrope0_0.2.0-1_amd64.deb", "mrrope-0.2.0-linux-x64"
+OURS = r"mrrope\d?(?:-[a-z]+)?[ :=_-]+"
 
 
 def version_of_header():
@@ -48,7 +51,7 @@ def problems(tag):
     for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/*")]:
         if path.name == "CHANGELOG.md" or path in known or not path.is_file():
             continue
-        for other in re.findall(r"mrrope(?:-\w+)?[ :=]+v?(\d+\.\d+\.\d+)", path.read_text(encoding="utf-8")):
+        for other in re.findall(OURS + r"v?(\d+\.\d+\.\d+)", path.read_text(encoding="utf-8")):
             yield f"{path.relative_to(ROOT)}: {other}; list it in {pathlib.Path(__file__).name}"
     if tag:
         if tag != f"v{version}":
