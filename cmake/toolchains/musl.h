@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static inline int renameat2(int old_folder, const char* old_name, int new_folder, const char* new_name, unsigned flags) {
+static inline int renameat2(int old_folder, const char* old_name, int new_folder, const char* new_name,
+                            unsigned flags) {
   return static_cast<int>(syscall(SYS_renameat2, old_folder, old_name, new_folder, new_name, flags));
 }
