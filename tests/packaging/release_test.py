@@ -72,6 +72,13 @@ class Release(unittest.TestCase):
         self.release("linux-x64")
         self.release("macos-x64")
 
+    def test_an_archive_has_files_alone(self):
+        """Unpacked over ~/.local, folders of ours opened a private one to everybody and took its date."""
+        self.release("linux-x64")
+        with tarfile.open(self.folder / f"build/release-{VERSION}/mrrope-{VERSION}-linux-x64.tar.gz") as tar:
+            self.assertTrue(tar.getmembers())
+            self.assertEqual([m.name for m in tar.getmembers() if not m.isfile()], [])
+
     def test_checksums_are_of_one_commit(self):
         self.release("linux-x64")
         self.release("debs")
