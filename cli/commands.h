@@ -43,11 +43,14 @@ void add_demo(CLI::App& program, Action& action);
 // mrrope campaign WORD…: becomes the Python that has it. Returns if there is none.
 int run_campaign(const std::vector<std::string>& words);
 
-// What to do about a mrrope that runs no models.
+// What to do about a mrrope that runs no models. mrrope-llama is for Linux with glibc; its static programs are, too.
+#ifdef __linux__
 inline constexpr const char* kGetEval =
     "pip install 'mrrope[eval]'; or from source: tools/llama_cpp, then cmake --preset release && cmake --build "
-    "--preset "
-    "release";
+    "--preset release";
+#else
+inline constexpr const char* kGetEval = "ask a server, llama-server for example: mrrope eval niah --endpoint URL …";
+#endif
 
 // Prints the error and what to do about it; 2 if it lies in what was typed (its place is a flag), else 1.
 int fail(const Error& error, std::string_view hint = {});

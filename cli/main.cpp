@@ -2,13 +2,16 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/host.h"
 #include "cli/program.h"
 #include "cli/terminal.h"
+#include "mrrope/version.h"
 
 namespace mrrope::cli {
 
@@ -27,6 +30,15 @@ constexpr const char* kDescription =
     "\n"
     "Instead of a .gguf: a Hugging Face folder, or --spec dim=128,base=1e4,ctx=4k.\n";
 
+// What mrrope-llama in `folder` says of itself, where that is another version; pip replaces one package and leaves the
+// other with a warning at most.
+std::string version_of_package(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "VERSION");
+  std::string version;
+  std::getline(file, version);
+  return version == MRROPE_VERSION ? "" : base::printable(version);
+}
+
 // Measuring lives in a program of its own, so that everything else starts without llama.cpp: beside this one, unless a
 // package that has llama.cpp has put another into ../lib/mrrope (packaging/llama). `words`: its own, beginning with a
 // name.
@@ -35,6 +47,11 @@ int run_eval(const std::vector<std::string>& words) {
   if (!folder.is_absolute()) {
     print_error("the system does not say where this program is, and so not where mrrope-eval is",
                 "on Linux it is read from /proc");
+    return 1;
+  }
+  if (const std::string other = version_of_package(folder.parent_path() / "lib" / "mrrope"); !other.empty()) {
+    print_error("mrrope-llama " + other + " is installed beside mrrope " MRROPE_VERSION ", which wants its own version",
+                "pip install --upgrade 'mrrope[eval]'");
     return 1;
   }
   bool none = true;

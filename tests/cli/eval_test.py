@@ -149,6 +149,23 @@ class WhatIsStarted(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("could not be started", done.stderr)
 
+    def test_mrrope_eval_of_a_package_of_another_version_is_not_run(self):
+        """pip upgrades mrrope and leaves mrrope-llama as it was; records would carry the one version and be made by the other."""
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder)
+            for path in (place / "bin/mrrope", place / "lib/mrrope/mrrope-eval"):
+                path.parent.mkdir(parents=True)
+                shutil.copy(PROGRAM, path)
+            words = [place / "bin/mrrope", "eval", "--version"]
+            version = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+            for said, status in (("0.0.1\n", 1), (f"{version}\n", 0), ("", 0)):
+                (place / "lib/mrrope/VERSION").write_text(said)
+                if not said:
+                    (place / "lib/mrrope/VERSION").unlink()
+                done = subprocess.run(words, capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertEqual("mrrope-llama 0.0.1" in done.stderr and "--upgrade" in done.stderr, status == 1)
+
     def test_a_run_without_a_folder_says_what_it_needs(self):
         if "llama" not in PARTS:
             self.skipTest("runs no models")
