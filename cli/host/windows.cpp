@@ -39,7 +39,15 @@ std::wstring wide(const std::string& text) {
 
 UINT code_page_before = 0;  // NOLINT: std::atexit passes nothing
 
-void restore_code_page() { ::SetConsoleOutputCP(code_page_before); }
+void restore_code_page() {
+  if (code_page_before != 0) ::SetConsoleOutputCP(code_page_before);
+}
+
+// The console outlives a program that is interrupted. Who calls on_interrupt() is asked first, and leaves by leave().
+BOOL WINAPI restore_and_end(DWORD /*event*/) {
+  restore_code_page();
+  return FALSE;
+}
 
 // What `words` are read back as by the C library of the other program.
 std::wstring command_line(const std::vector<std::string>& words) {
@@ -94,6 +102,7 @@ void hold_standard_streams() {
   code_page_before = ::GetConsoleOutputCP();
   ::SetConsoleOutputCP(CP_UTF8);
   (void)std::atexit(restore_code_page);
+  ::SetConsoleCtrlHandler(restore_and_end, TRUE);
   // A console is sent whole characters, not the bytes of one
   for (std::FILE* stream : {stdout, stderr}) {
     if (is_terminal(stream)) (void)std::setvbuf(stream, nullptr, _IOFBF, std::size_t{1} << 16U);
@@ -188,7 +197,10 @@ void on_interrupt(void (*handler)()) {
   ::SetConsoleCtrlHandler(on_event, TRUE);
 }
 
-void leave(int status) { ::ExitProcess(static_cast<UINT>(status)); }
+void leave(int status) {
+  restore_code_page();
+  ::ExitProcess(static_cast<UINT>(status));
+}
 
 std::string machine_name() {
   std::array<wchar_t, 256> name{};

@@ -161,7 +161,8 @@ Result<PendingFile> PendingFile::create(const std::string& target, bool overwrit
 
 PendingFile::~PendingFile() {
   if (temporary_.empty()) return;
-  file_ = File(-1, target_);  // Windows removes no open files
+  file_ = File(-1, target_);              // Windows removes no open files,
+  calls::set_mode(temporary_, kPrivate);  // and none that may only be read
   (void)calls::remove(temporary_);
 }
 
