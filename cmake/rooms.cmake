@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 # One library per folder of src/ (a room), linked along the direction in which includes may point (docs/architecture.md).
 
-if(MRROPE_ZIG_TARGET MATCHES "musl$")
-  file(GLOB files_of_linux src/files/linux/*.cpp)
-  set_source_files_properties(${files_of_linux} PROPERTIES
-                              COMPILE_OPTIONS "-include;${PROJECT_SOURCE_DIR}/cmake/toolchains/musl.h")
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  include(CheckCXXSymbolExists)
+  check_cxx_symbol_exists(renameat2 stdio.h MRROPE_HAS_RENAMEAT2)
+  if(NOT MRROPE_HAS_RENAMEAT2)
+    file(GLOB files_of_linux src/files/linux/*.cpp)
+    set_source_files_properties(${files_of_linux} PROPERTIES
+                                COMPILE_OPTIONS "-include;${PROJECT_SOURCE_DIR}/cmake/renameat2.h")
+  endif()
 endif()
 
 include(CheckPIESupported)

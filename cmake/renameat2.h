@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What glibc has and musl 1.2.5 has not. cmake/rooms.cmake names the files that are compiled with it.
+// What glibc has and musl 1.2.5 has not. cmake/rooms.cmake asks for it, and names the files that are compiled with
+// this.
 #pragma once
 
 #include <linux/fs.h>
