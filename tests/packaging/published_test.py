@@ -24,6 +24,15 @@ class Published(unittest.TestCase):
         built = {project_name(ROOT / folder) for folder in re.findall(r"package-dir: (\S+)", RELEASE)}
         self.assertEqual(wanted - built, set())
 
+    def test_wheels_of_a_release_are_made_by_what_makes_them_here(self):
+        """nanobind is compiled into the module: a new version of it would be in wheels that nobody has tried."""
+        pinned = dict(re.findall(r"^([\w-]+)==(\S+)", (ROOT / "tools/engine_pins/locks/wheel.txt").read_text(), re.MULTILINE))
+        constraints = dict(re.findall(r"^([\w-]+)==(\S+)", (ROOT / "packaging/build-constraints.txt").read_text(), re.MULTILINE))
+        self.assertLessEqual({"nanobind", "scikit-build-core"}, constraints.keys())
+        self.assertEqual(constraints, {name: pinned.get(name) for name in constraints})
+        for project in ("pyproject.toml", "packaging/llama/pyproject.toml"):
+            self.assertIn('PIP_CONSTRAINT = "/project/packaging/build-constraints.txt"', (ROOT / project).read_text())
+
     def test_files_that_people_are_told_to_take_are_attached(self):
         listed = set(re.findall(r"`(\w[\w.-]*VERSION[\w.-]*)`|(?:\./| )(\w[\w.-]*VERSION[\w.-]*)", (ROOT / "docs/install.md").read_text(encoding="utf-8")))
         names = {one or other for one, other in listed}
