@@ -296,6 +296,14 @@ class HeldByOthers(InFolder):
         self.assertEqual(self.model.read_bytes(), self.old)
         self.assertEqual(self.names(), ["hold.cmd", "model.gguf"])
 
+    def test_a_copy_of_a_read_only_file_that_cannot_take_its_name_is_removed(self):
+        """Its unfinished copy was read-only, too, and Windows removes no such file: gigabytes were left at each attempt."""
+        shutil.copyfile(MODEL, self.root / "read-only.gguf")
+        (self.root / "read-only.gguf").chmod(0o444)
+        self.run_program("extend", "read-only.gguf", "-c", "2k", "-o", "model.gguf", "-f", status=1)
+        self.assertEqual(self.model.read_bytes(), self.old)
+        self.assertEqual(self.names(), ["hold.cmd", "model.gguf", "read-only.gguf"])
+
     def test_reading_and_copying_go_on(self):
         self.run_program("extend", "model.gguf", "-c", "2k", "-o", "longer.gguf")
         self.assertEqual((self.root / "longer.gguf").read_bytes(), self.extended())
