@@ -232,7 +232,7 @@ def main():
                           int(.85 * needed), int(needed) + 1, max(1, needed / 100))
             total += row(f"rung {name}", own, gpus, gpu, kept(length), gpus_by_formula(len(own) / args.seconds, seconds, slots, args.wait))
             paid = [sum_ + len(own) / len(requests) * percent for sum_, percent in zip(paid, PAID[length // RUNGS["8k"]])]
-        print(f"\nThe ladder: {total} GPUs, {100 * (total / args.gpus - 1):+.0f} %. Perplexity that a prompt pays on the mean: "
+        print(f"\nThe ladder: {total} GPUs, {100 * (total / args.gpus - 1):+.0f} %. Average cost in perplexity per prompt: "
               f"{paid[0]:.2f} to {paid[1]:.2f} %; in one pool at S = 4: {PAID[4][0]} to {PAID[4][1]} %.")
 
 

@@ -22,7 +22,7 @@ MODEL = ROOT / "tests" / "models" / "tiny-512.gguf"
 TEXTS = [ROOT / "docs" / name for name in ("theory.md", "engines.md", "benchmarks.md", "evaluation.md", "scale.md")]
 METHODS = "none,yarn,mrrope-uni,mrrope-pro"
 HIGH = (8, 11, 14, 17, 20)  # first pair of 32 that gets the whole factor
-PICTURES = {"ppl": "Perplexity by length, with bands", "ppl-paired": "The same in pairs: what tells plans apart",
+PICTURES = {"ppl": "Perplexity by length, with bands", "ppl-paired": "The same in pairs: how plans differ",
             "nll-position": "Where in the text a plan gives way", "needles": "Needles by length and depth",
             "band-high": "The paper's figure 7: perplexity over d_h", "plan-scale": "What plans do to the table"}
 TERMINAL = [("compare", "ppl"), ("compare", "niah")]
