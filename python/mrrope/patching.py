@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from .sources import Path
+
 # Angles of position 1 are at most 1 rad. In float32 the speed, the angle, its cosine and the scale are rounded by 2^-24
 # each, 2.4e-7 together; as much again for libraries whose cosine is an ulp off.
 _TOLERANCE = 5e-7
@@ -73,6 +75,11 @@ class Patch:
     def __repr__(self) -> str:
         return f"<{self.plan!r} in {', '.join(self.modules)}>"
 
+    def _save(self, save_directory: Path, *more: Any, **named: Any) -> None:
+        from .saving import save
+
+        save(self._model, self.plan, save_directory, *more, **named)
+
     def _set(self, owner: Any, name: str, value: Any) -> None:
         buffer = getattr(owner, "_buffers", {}).get(name)
         self._saved.append((owner, name, vars(owner).get(name, _Missing), buffer))
@@ -93,10 +100,11 @@ def patch(model: Any, plan: _core.Plan | _core.Ladder | int | str) -> Patch:
         with mrrope.patch(model, "32k"):
             model.generate(**prompt, max_new_tokens=100)
 
-    model.config does not change, so a model that is saved is the old one (extend() writes files). What asks it for the
-    longest text gets the trained length: generate() beyond that needs max_new_tokens, and warns. A static cache that
-    was filled before holds keys with the old rotation. Error: a model that is patched already, as a whole or in part,
-    one whose rotary module is not understood, a plan for another.
+    model.save_pretrained() writes the plan into config.json, as extend() does, so that whoever loads the folder gets the
+    extended model (with a Ladder, or where a part of the model was patched: the trained one). model.config itself does
+    not change: what asks it for the longest text gets the trained length, generate() beyond that needs max_new_tokens,
+    and warns. A static cache that was filled before holds keys with the old rotation. Error: a model that is patched
+    already, as a whole or in part, one whose rotary module is not understood, a plan for another.
     """
     config = getattr(model, "config", None)
     if config is None or not hasattr(model, "named_modules"):
@@ -115,6 +123,8 @@ def patch(model: Any, plan: _core.Plan | _core.Ladder | int | str) -> Patch:
     _core.check_fit(plan, spec)
     done = put(model, plan)
     done._set(model, "_mrrope_patch", done)
+    if hasattr(model, "save_pretrained"):
+        done._set(model, "save_pretrained", done._save)
     return done
 
 

@@ -187,19 +187,67 @@ def test_a_length_is_enough_and_a_block_undoes():
     assert torch.equal(logits(model, 40), before)
 
 
-def test_a_model_that_is_saved_while_patched_is_the_old_one(tmp_path):
-    """The saved config had the long length and no scaling: a model that claims to be trained on what it never saw."""
+def loaded(folder):
+    return AutoModelForCausalLM.from_pretrained(folder).eval()
+
+
+def test_a_model_that_is_saved_while_patched_keeps_its_plan(tmp_path):
+    """Weights trained under a plan were saved with the config of before: whoever loaded them got another table."""
+    model = tiny_llama()
+    plan = mrrope.plan(model.config, "2k")
+    wanted = repr(plan)
+    done = mrrope.patch(model, plan)
+    model.save_pretrained(tmp_path)
+    again = loaded(tmp_path)
+    assert again.config.max_position_embeddings == 2048
+    for length in (40, 3 * TRAINED):
+        assert (logits(again, length) - logits(model, length)).abs().max() <= 1e-5, length
+    assert mrrope.diff(tmp_path, plan)[0].table < 1e-6
+
+    mrrope.undo(tmp_path)
+    assert repr(mrrope.plan(tmp_path, "2k")) == wanted
+    done.undo()
+    assert torch.equal(logits(loaded(tmp_path), 3 * TRAINED), logits(model, 3 * TRAINED))
+
+
+def test_checkpoints_of_one_name_are_each_the_last_one(tmp_path):
+    model = tiny_llama()
+    with mrrope.patch(model, "2k"):
+        model.save_pretrained(tmp_path)
+        model.config.pad_token_id = 1  # another config than that of the first time
+        with torch.no_grad():
+            model.lm_head.weight *= 1.5
+        model.save_pretrained(tmp_path)
+        again = loaded(tmp_path)
+        assert again.config.pad_token_id == 1 and again.config.max_position_embeddings == 2048
+        assert (logits(again, 3 * TRAINED) - logits(model, 3 * TRAINED)).abs().max() <= 1e-5
+
+
+def test_after_undo_a_model_is_saved_as_it_was(tmp_path):
     model = tiny_llama()
     model.save_pretrained(tmp_path / "before")
-    before = logits(model, 40)
-    wanted = repr(mrrope.plan(model.config, "2k"))
-    mrrope.patch(model, "2k")
-    model.save_pretrained(tmp_path / "patched")
+    mrrope.patch(model, "2k").undo()
+    model.save_pretrained(tmp_path / "after")
+    configs = [(tmp_path / name / "config.json").read_text() for name in ("before", "after")]
+    assert configs[0] == configs[1] and "save_pretrained" not in vars(model)
 
-    configs = [(tmp_path / name / "config.json").read_text() for name in ("before", "patched")]
-    assert configs[0] == configs[1]
-    assert repr(mrrope.plan(tmp_path / "patched", "2k")) == wanted
-    assert torch.equal(logits(AutoModelForCausalLM.from_pretrained(tmp_path / "patched"), 40), before)
+
+def test_what_would_be_uploaded_without_its_plan_is_refused(tmp_path):
+    model = tiny_llama()
+    mrrope.patch(model, "2k")
+    with pytest.raises(mrrope.Error, match="save first"):
+        model.save_pretrained(tmp_path, push_to_hub=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_copy_of_a_patched_model_saves_itself(tmp_path):
+    model = tiny_llama()
+    mrrope.patch(model, "2k")
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        other.lm_head.weight *= 2
+    other.save_pretrained(tmp_path)
+    assert (logits(loaded(tmp_path), 40) - logits(other, 40)).abs().max() <= 1e-5
 
 
 @pytest.mark.parametrize("first, second", [("inner", "outer"), ("outer", "inner")])
