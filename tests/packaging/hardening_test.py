@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """How the files of a release are built, read with readelf: a table, and status 1 where one lacks something.
 
-    tests/packaging/hardening_test.py build/release-VERSION
+    tests/packaging/hardening_test.py build/release-VERSION     (MRROPE_RELEASE_PARTS: as in release_parts.py)
 
 Programs of the packages are looked at as those of a build (tests/hardening/checksec.py). Static ones of the archives have no
 symbols left: position independent without a loader, no executable stack, relocations read-only, no library asked for; on x86-64
 code that reads the stack protector's word, which is at %fs:0x28. musl has no fortified calls, so none are looked for. Of programs of
 macOS only what their header says is looked at: position independent, no executable stack. Windows: test_windows_zip.py."""
+import os
 import pathlib
 import re
 import struct
@@ -20,6 +21,7 @@ CHECKSEC = pathlib.Path(__file__).resolve().parents[1] / "hardening/checksec.py"
 # mov, sub, xor or cmp of a 64-bit register with %fs:0x28
 GUARDED = re.compile(rb"\x64[\x48\x4c][\x8b\x2b\x33\x3b].\x25\x28\x00\x00\x00", re.DOTALL)
 FEW = 100  # the compiler's own libraries have a dozen
+PARTS = {"linux-x64", "linux-arm64", "macos-arm64", "macos-x64", "debs"}
 # Flags of a Mach-O header
 MACH_O, PIE, STACK_IS_CODE = 0xFEEDFACF, 0x200000, 0x20000
 
@@ -61,11 +63,16 @@ def check_debs(debs):
 def main():
     release = pathlib.Path(sys.argv[1])
     good = []
-    for archive in sorted(release.glob("mrrope-*.tar.gz")):
-        with tempfile.TemporaryDirectory() as folder:
-            good += check_archive(archive, pathlib.Path(folder))
-    if debs := sorted(release.glob("*.deb")):
-        good += check_debs(debs)
+    for part in sorted(PARTS & set(os.environ.get("MRROPE_RELEASE_PARTS", " ".join(PARTS)).split())):
+        files = sorted(release.glob("*.deb" if part == "debs" else f"mrrope-*-{part}.tar.gz"))
+        if not files:
+            print(f"{release.name} has no {part}")
+            good.append(False)
+        elif part == "debs":
+            good += check_debs(files)
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                good += check_archive(files[0], pathlib.Path(folder))
     print(f"{sum(good)} of {len(good)} as they should be")
     return 0 if good and all(good) else 1
 
