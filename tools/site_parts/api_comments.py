@@ -16,7 +16,7 @@ from pygments.lexers import CppLexer
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CODE = re.compile(r"\w\(|->|\w = |//")
 WORD = re.compile(r"`(?P<code>[^`]+)`|\[(?P<equation>T\d+)\]|(?P<document>docs/[\w/.-]+\.md)|(?P<header>mrrope/\w+\.h)\b"
-                  r"|(?<![\w.\"-])(?P<name>[A-Za-z_]\w*(?:::\w+)*)(?P<call>\()?")
+                  r"|(?<![\w.\"-])(?P<name>[A-Za-z_]\w*(?:::\w+)*)(?P<call>\(\)?)?")
 
 
 class Comments:
@@ -49,7 +49,7 @@ class Comments:
         if inner[0].startswith("- "):
             items = re.split(r"\n- ", "\n".join(inner)[2:])
             return "<ul>" + "".join(f"<li>{self.inline(' '.join(item.split()))}</li>" for item in items) + "</ul>"
-        terms = None if indent and any(CODE.search(line) for line in inner) else terms_of(inner)
+        terms = terms_of(inner)
         if terms:
             rows = (f"<dt>{self.inline(term)}</dt><dd>{self.inline(meaning)}</dd>" for term, meaning in terms)
             return '<dl class="terms">' + "".join(rows) + "</dl>"
@@ -87,13 +87,14 @@ class Comments:
             self.problems.append(f"{self.page}: a comment names {name}, which is not declared")
         if not address or re.fullmatch(r"[A-Z][a-z]+", name) and self.starts_sentence(match):
             return shown
-        return f'<a href="{address}"><code>{html.escape(name)}</code></a>{call}'
+        inside, behind = ("()", "") if call == "()" else ("", call)
+        return f'<a href="{address}"><code>{html.escape(name)}{inside}</code></a>{behind}'
 
     @staticmethod
     def starts_sentence(match):
         """`Errors: …` and `Plan files` are English; `a Plan`, `Result<Plan>` are types."""
         before = match.string[: match.start()].rstrip(" ")
-        return not before or before[-1] in ".:;\n" 
+        return not before or before[-1] in ".:;\n"
 
     def link(self, address, shown, there):
         if not there:
@@ -121,6 +122,8 @@ def terms_of(lines):
             terms = []
             for line in lines:
                 term = line[:column].strip().removesuffix(":")
+                if re.search(r"[(;{=]", term):  # code, with comments in a column
+                    return None
                 if term:
                     terms.append((term, line[column:]))
                 else:
@@ -130,4 +133,14 @@ def terms_of(lines):
 
 
 def example(text):
-    return f'<div class="highlight"><pre><code>{highlight(text, CppLexer(), HtmlFormatter(nowrap=True))}</code></pre></div>'
+    return code_of(coloured(text))
+
+
+def coloured(text):
+    """Lines of C++ as HTML."""
+    return highlight(text, CppLexer(stripnl=False), HtmlFormatter(nowrap=True)).rstrip("\n").split("\n")
+
+
+def code_of(lines):
+    """Lines of HTML as a block of code. mkdocs-material lays code out as a grid, an element for each line."""
+    return '<div class="highlight"><pre><code>' + "".join(f"<span>{line}\n</span>" for line in lines) + "</code></pre></div>"

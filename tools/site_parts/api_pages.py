@@ -5,7 +5,7 @@
     api_pages.py XML OUT        XML: what doxygen made of the headers (Doxyfile), OUT: a folder of Markdown for mkdocs
 
 A header reads as the manual, and its page keeps its order: what it is for, its sections, and each declaration under what is said
-of it. Members keep their comments beside them, in columns. Doxygen knows which word is which declaration: those are links.
+of it. Members keep their comments beside them, in columns. Names are links to where they are declared, which doxygen knows.
 Prints what comments say wrongly and exits 1 if there is something.
 """
 import html
@@ -14,11 +14,10 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
-from api_comments import ROOT, Comments
+from api_comments import ROOT, Comments, code_of, coloured
 
-# What doxygen calls the parts of a line, as Pygments does, whose colours the site has
-COLOURS = {"comment": "c1", "keyword": "k", "keywordflow": "k", "keywordtype": "kt", "preprocessor": "cp", "stringliteral": "s",
-           "charliteral": "sc"}
+# Words of code that become links. Not `band`: a parameter may have the name of a function
+TYPE = re.compile(r'(<span class="n[cfnel]?">)((?:k?[A-Z]|mrrope_)\w+)(?=</span>)')
 SECTION = re.compile(r"(?://|/\*) -{3,} (.+?) -{3,}(?: \*/)?$")
 
 
@@ -53,6 +52,9 @@ class Header:
     def __init__(self, root):
         self.name = root.findtext("compounddef/compoundname").split("/")[-1]
         self.lines = [Line(element) for element in root.iter("codeline")]
+        for before, line in zip(self.lines, self.lines[1:]):  # doxygen's place of a last value without a comma
+            if line.code.strip() == "};" and line.declares:
+                before.declares, line.declares = line.declares, None
         self.namespace = next((m[1] for line in self.lines if (m := re.match(r"namespace (\S+) \{", line.code))), "")
         self.items = list(items_of(self.lines))
 
@@ -97,6 +99,18 @@ def items_of(lines):
         yield "block", comment, code
 
 
+def public(lines):
+    """A class without its private part."""
+    depth, hidden = 0, False
+    for line in lines:
+        text = line.code.strip()
+        if depth == 1 and text in ("private:", "public:") or depth <= 1 and text == "};":
+            hidden = text == "private:"
+        if not hidden:
+            yield line
+        depth += line.code.count("{") - line.code.count("}")
+
+
 def names_of(xml):
     """What doxygen calls a declaration -> its name without mrrope::; and the values of an enum -> what it calls the enum."""
     names, enums = {}, {}
@@ -108,7 +122,7 @@ def names_of(xml):
         scope = "" if file else f"{whole}::"
         for member in compound.findall("member"):
             name = member.findtext("name")
-            if re.fullmatch(r"~?\w+", name):
+            if re.fullmatch(r"~?\w+", name) and name != "MRROPE_C_API":
                 names.setdefault(member.get("refid"), f"{scope}{name}".removeprefix("mrrope::"))
         for enum in ElementTree.parse(xml / f"{compound.get('refid')}.xml").getroot().iter("memberdef"):
             if enum.get("kind") == "enum":
@@ -157,6 +171,9 @@ def page_of(header, names, where, comments):
 
 def block(comment, code, header, names, where, comments):
     depth, shown, anchored = 0, [], None
+    code = list(public(code))
+    while len(code) > 1 and not code[-2].text.strip():  # what stood before the private part
+        del code[-2]
     for line in code:
         if depth == 0 and where.get(line.declares, ("",))[0] == header.name:
             anchored = anchored or where[line.declares][1]
@@ -171,23 +188,22 @@ def block(comment, code, header, names, where, comments):
     if comment:
         out += [comments.render(bare(comment)), ""]
     if code:
-        text = "\n".join(marked(line, anchored, header, where) for line in code)
-        out += [f'<div class="highlight"><pre><code>{text}\n</code></pre></div>', ""]
+        out += [code_of(marked(code, anchored, header, where, comments)), ""]
     return out
 
 
-def marked(line, anchored, header, where):
-    """A line of code with its colours, its links, and a place that others can link to."""
-    out = []
-    if line.declares in where and where[line.declares][1] != anchored:
-        out.append(f'<span id="{where[line.declares][1]}"></span>')
-    for kind, text, refers in line.parts:
-        text = html.escape(text, quote=False)
-        page, place = where.get(refers, (None, None))
-        if page and refers != line.declares:
-            text = f'<a href="{"" if page == header.name else f"{page}.html"}#{place}">{text}</a>'
-        out.append(f'<span class="{COLOURS[kind]}">{text}</span>' if text and kind in COLOURS else text)
-    return "".join(out).rstrip()
+def marked(code, anchored, header, where, comments):
+    """Lines of code with their colours, their links, and places that others can link to."""
+    for line, text in zip(code, coloured("\n".join(line.text for line in code))):
+        page, place = where.get(line.declares, (None, None))
+        own = place and place.split(".")[-1].split("-")[0]
+
+        def linked(match, own=own):
+            address = comments.address(match[2])
+            return f'{match[1]}<a href="{address}">{match[2]}</a>' if address and match[2] != own else match[0]
+
+        here = f'<span id="{place}"></span>' if page == header.name and place != anchored else ""
+        yield here + TYPE.sub(linked, text)
 
 
 def overview(headers, symbols):
@@ -200,11 +216,12 @@ def overview(headers, symbols):
     order = ["mrrope.h", *(name for _, cell in rooms for name in re.findall(r"`(\w+\.h)`", cell))]
     by_name = {header.name: header for header in headers}
     for name in order:
-        first = re.split(r"(?<=[.:;]) |\n\n", "\n".join(by_name[name].items[0][1]).strip().replace("\n", " ").replace("  ", "\n\n"))[0]
-        first = first.rstrip(":;")
+        about = " ".join("\n".join(by_name[name].items[0][1]).strip().split("\n\n")[0].split())
+        first = re.split(r"(?<=\w\.) (?=[A-Z])", about)[0]
         out.append(f"| [`{name}`]({name}.md) | {html.escape(first, quote=False).replace('|', '&#124;')} |")
     out += ["", "## All names", "", '<ul class="names">']
-    top = {name: address for name, address in symbols.items() if "." not in address.split("#")[1] or name.count("::") == 1 and name[0].islower()}
+    namespaces = {"", *(header.namespace.removeprefix("mrrope::") for header in headers)}
+    top = {name: address for name, address in symbols.items() if "::".join(name.split("::")[:-1]) in namespaces}
     for name, address in sorted(top.items(), key=lambda item: item[0].split("::")[-1].lower()):
         out.append(f'<li><a href="{address}"><code>{html.escape(name.split("::")[-1])}</code></a></li>')
     return "\n".join([*out, "</ul>"]) + "\n"

@@ -17,6 +17,7 @@ from mkdocs.structure.files import File
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
+DOCUMENT = re.compile(r"<(?P<element>a|pre|code|h\d)\b.*?</(?P=element)>|\b(?P<page>docs/[\w/-]+\.md)\b", re.DOTALL)
 LANGUAGES = {".py": "python", ".rs": "rust", ".yaml": "yaml", ".json": "json", ".sh": "bash", ".c": "c", ".cpp": "cpp", ".h": "cpp"}
 LARGEST = 100_000  # bytes of a file that is shown
 
@@ -93,32 +94,50 @@ def on_files(files, config):
         came_from[site_path(path)] = path + "/" if (ROOT / path).is_dir() else path
         if not files.get_file_from_path(site_path(path)):
             files.append(File.generated(config, site_path(path), content=text))
-    for page in pathlib.Path(os.environ["MRROPE_SITE_API"]).iterdir():
-        files.append(File.generated(config, f"api/{page.name}", abs_src_path=str(page)))
-    files.append(File.generated(config, "assets/extra.css", abs_src_path=str(ROOT / "tools/site_parts/extra.css")))
+    api = sorted(page.name for page in pathlib.Path(os.environ["MRROPE_SITE_API"]).iterdir())
+    for name in api:
+        files.append(File.generated(config, f"api/{name}", abs_src_path=os.path.join(os.environ["MRROPE_SITE_API"], name)))
+    for asset in [*pathlib.Path(os.environ["MRROPE_SITE_ASSETS"]).iterdir(), ROOT / "tools/site_parts/extra.css"]:
+        files.append(File.generated(config, f"assets/{asset.name}", abs_src_path=str(asset)))
+    # C++ has its headers below it; what is outside docs/ and folders may stand in no menu
+    build_on = next(entry["Build on"] for entry in config.nav if "Build on" in entry)
+    cpp = next(entry for entry in build_on if "C++" in entry)
+    cpp["C++"] = ["api/index.md", *({name.removesuffix(".md"): f"api/{name}"} for name in api if name != "index.md")]
     menus = set(re.findall(r"[\w/.-]+\.md", str(config.nav)))
     for file in files.documentation_pages():
-        if file.src_uri.startswith("api/") or came_from.get(file.src_uri, "docs/").split("/")[0] != "docs" or file.name == "index":
-            if file.src_uri not in menus:
-                file.inclusion = file.inclusion.NOT_IN_NAV
+        path = came_from.get(file.src_uri, "")
+        if file.src_uri not in menus and (not path.startswith("docs/") or path.endswith("/")):
+            file.inclusion = file.inclusion.NOT_IN_NAV
     return files
 
 
 def on_page_markdown(markdown, page, **_):
     here = page.file.src_uri
+    if here == "index.md":
+        page.meta["hide"] = ["navigation"]  # of one page
     path = came_from.get(here)
     if path:
         targets = dict(links_of(path, markdown))
         markdown = LINK.sub(lambda m: posixpath.relpath(site_path(targets[m[1]]), posixpath.dirname(here) or ".") if m[1] in targets
                             else m[1], markdown)
-    if here == "theory.md":  # where comments of headers lead
+    if here == "theory.md":  # where comments of headers lead; and a formula of its own is a block, also below a line
         markdown = re.sub(r"^\*\*\[(T\d+)\]\*\*", r"**[\1]**{#\1}", markdown, flags=re.MULTILINE)
+        markdown = re.sub(r"^\$\$.*?\$\$$", r"\n\g<0>\n", markdown, flags=re.MULTILINE | re.DOTALL)
     return markdown
 
 
-def on_page_content(html, **_):
+def on_page_content(html, page, **_):
     def as_mathml(match):
         text = match[3].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-        return latex2mathml.converter.convert(text.strip(), display="block" if match[2] == "[" else "inline")
+        formula = latex2mathml.converter.convert(text.strip(), display="block" if match[2] == "[" else "inline")
+        if text.strip().startswith(r"\displaystyle"):
+            formula = formula.replace("<math ", '<math displaystyle="true" ', 1)
+        return f'<{match[1]} class="formula">{formula}</{match[1]}>'
 
-    return FORMULA.sub(as_mathml, html)
+    def as_link(match):  # what terminals and headers read, and what is no link there
+        if not match["page"] or not (ROOT / match["page"]).is_file():
+            return match[0]
+        address = posixpath.relpath(match["page"][:-3].removeprefix("docs/") + ".html", posixpath.dirname(page.file.dest_uri) or ".")
+        return f'<a href="{address}">{match["page"]}</a>'
+
+    return DOCUMENT.sub(as_link, FORMULA.sub(as_mathml, html))
