@@ -117,7 +117,7 @@ def names_of(xml):
     for compound in ElementTree.parse(xml / "index.xml").getroot():
         whole = compound.findtext("name").replace(" ", "")
         file = compound.get("kind") == "file"
-        if not file:
+        if compound.get("kind") in ("class", "struct", "union"):
             names[compound.get("refid")] = whole.removeprefix("mrrope::")
         scope = "" if file else f"{whole}::"
         for member in compound.findall("member"):
@@ -142,7 +142,7 @@ def places(headers, names, enums):
                 line.declares = next((refers for _, _, refers in line.parts if refers in enums and refers not in found
                                       and found.get(enums[refers], ("",))[0] == header.name), None)
             if line.declares in names and line.declares not in found:
-                place = names[line.declares].replace("::", ".")
+                place = re.sub(r"[^\w.]+", "-", names[line.declares].replace("::", ".")).strip("-")
                 base, number = place, 1
                 while (header.name, place) in taken:
                     number += 1
