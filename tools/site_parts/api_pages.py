@@ -23,7 +23,6 @@ SECTION = re.compile(r"(?://|/\*) -{3,} (.+?) -{3,}(?: \*/)?$")
 
 class Line:
     def __init__(self, element):
-        self.number = int(element.get("lineno"))
         self.declares = element.get("refid")
         self.parts = []  # (kind, text, what it refers to)
         for piece in element:

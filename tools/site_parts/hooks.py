@@ -102,7 +102,7 @@ def on_files(files, config):
     # C++ has its headers below it; what is outside docs/ and folders may stand in no menu
     build_on = next(entry["Build on"] for entry in config.nav if "Build on" in entry)
     cpp = next(entry for entry in build_on if "C++" in entry)
-    cpp["C++"] = ["api/index.md", *({name.removesuffix(".md"): f"api/{name}"} for name in api if name != "index.md")]
+    cpp["C++"] = [{"All headers": "api/index.md"}, *({name.removesuffix(".md"): f"api/{name}"} for name in api if name != "index.md")]
     menus = set(re.findall(r"[\w/.-]+\.md", str(config.nav)))
     for file in files.documentation_pages():
         path = came_from.get(file.src_uri, "")
