@@ -21,7 +21,7 @@ import venv
 HERE = pathlib.Path(__file__).resolve().parent
 PINS = HERE / "engine_pins"
 NAMES = ("torch transformers5 transformers4 vllm vllm_server sglang lmdeploy exllamav3 mlx_lm onnxruntime_genai openvino mistralrs gguf "
-         "lm_eval litellm ray rouge train wheel plot search zig schemas packaging").split()
+         "lm_eval litellm ray rouge train wheel plot search zig schemas packaging site").split()
 
 
 def describe(name):
