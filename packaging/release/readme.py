@@ -15,7 +15,8 @@ END = "\nman mrrope, or mrrope COMMAND --help, has the rest. Licences of what is
 def excerpt(readme, tutorial):
     title_and_summary = readme.split("\n```console", 1)[0]
     steps = re.search(r"^<!-- archive -->\n(.*?)^<!-- end of archive -->$", tutorial, re.MULTILINE | re.DOTALL)[1]
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", f"{title_and_summary}\n{steps}") + END
+    steps = re.sub(r"^## \d+\. ", "## ", steps, flags=re.MULTILINE)  # the first is how to install it
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", f"{title_and_summary}\n{steps}").rstrip() + "\n" + END
 
 
 ROOT = pathlib.Path(sys.argv[1])
