@@ -17,6 +17,7 @@ Text is read from $MRROPE_DATA/novels (default ../shared/data); the-moonstone.md
 import argparse
 import collections
 import datetime
+import fcntl
 import json
 import os
 import pathlib
@@ -53,16 +54,28 @@ class Stopping:
 def open_log(path, step):
     """For appending, without the lines that a killed run wrote after its last checkpoint."""
     if path.exists():
-        kept = [line for line in path.read_text().splitlines(True) if line.endswith("\n") and json.loads(line)["step"] <= step]
+        whole = [line for line in path.read_text().splitlines(True) if line.endswith("\n")]
+        kept = [line for line in whole if json.loads(line)["step"] <= step]
         path.with_suffix(".new").write_text("".join(kept))
         path.with_suffix(".new").replace(path)
     return open(path, "a", encoding="utf-8", buffering=1)
 
 
+def lock(run):
+    """A file that is this process's until it ends: two that train in one folder would write over each other's checkpoints."""
+    file = open(run / "lock", "w", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise SystemExit(f"train_lab: another process trains in {run}") from None
+    return file
+
+
 def load_tokenizer(run, corpus):
     path = run / "tokens.json"
     if not path.exists():
-        recipe.tokenizer(corpus).save(path)
+        recipe.tokenizer(corpus).save(path.with_suffix(".new"))
+        path.with_suffix(".new").replace(path)
     return bpe.Tokenizer.load(path)
 
 
@@ -77,18 +90,20 @@ def start(run, shape, seed, steps):
     state = training.restore(path, model, optimizers)
     if (state["shape"], state["seed"]) != (shape, seed):
         raise SystemExit(f"train_lab: {run} has shape {state['shape']} and seed {state['seed']}; choose another folder")
-    if state["step"] > recipe.stay(steps) and state["steps"] != steps:
-        raise SystemExit(f"train_lab: {run} is past step {recipe.stay(steps)}, its rate falls towards {state['steps']} steps already")
+    falling = recipe.stay(state["steps"])
+    if state["step"] > falling and state["steps"] != steps:
+        raise SystemExit(f"train_lab: {run} is past step {falling}, so its end, {state['steps']}, cannot be moved any more")
     return model, optimizers, state["step"], state["seconds"]
 
 
 def train(args, data):
-    stopping = Stopping(args.hours, args.until)
     args.run.mkdir(parents=True, exist_ok=True)
+    locked = lock(args.run)
     corpus, held_out = Corpus(data), Corpus(data, held_out=True)
     tokenizer = load_tokenizer(args.run, corpus)
     model, optimizers, done, before = start(args.run, args.shape, args.seed, args.steps)
     log = open_log(args.run / "log.jsonl", done)
+    stopping = Stopping(args.hours, args.until)  # until here there is nothing to save, and a signal ends at once
     began = saved = time.time()
 
     def seconds():
@@ -114,11 +129,13 @@ def train(args, data):
         log.write(json.dumps(line) + "\n")
         stop = bool(stopping) or step == args.steps
         if stop or time.time() - saved > CHECKPOINT_SECONDS:
-            training.save(args.run / "checkpoint.pt", model, optimizers, step=step, seconds=seconds(), shape=args.shape, seed=args.seed, steps=args.steps)
+            facts = {"step": step, "seconds": seconds(), "shape": args.shape, "seed": args.seed, "steps": args.steps}
+            training.save(args.run / "checkpoint.pt", model, optimizers, **facts)
             saved = time.time()
         if stop:
-            print(f"step {step} of {args.steps}, {seconds() / 3600:.2f} h; the same command goes on", flush=True)
-            return
+            break
+    print(f"step {step} of {args.steps}, {seconds() / 3600:.2f} h", flush=True)
+    locked.close()
 
 
 def load(run):

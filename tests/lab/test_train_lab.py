@@ -32,7 +32,7 @@ train_lab.recipe.TOKENS_PER_STEP, train_lab.LOG_STEPS, train_lab.CHECKPOINT_SECO
 train_lab.measure.progress = lambda *_: {{}}
 train_lab.main()
 """
-STEPS = 40
+STEPS = 24
 
 
 @pytest.fixture(scope="module", name="data")
@@ -46,9 +46,9 @@ def _data(tmp_path_factory):
     return folder
 
 
-def start(run, data):
+def start(run, data, **options):
     command = [sys.executable, "-c", SMALL, "train", run, "--shape", "smoke", "--steps", str(STEPS), "--threads", "1"]
-    return subprocess.Popen(command, env=os.environ | {"MRROPE_DATA": str(data)})
+    return subprocess.Popen(command, env=os.environ | {"MRROPE_DATA": str(data)}, **options)
 
 
 def lines(run):
@@ -77,10 +77,10 @@ def when_at(step, run, process):
 def test_killed_run_goes_on_with_the_same_losses(data, whole, tmp_path):
     (tmp_path / "tokens.json").write_bytes((whole / "tokens.json").read_bytes())
     process = start(tmp_path, data)
-    when_at(12, tmp_path, process)
+    when_at(8, tmp_path, process)
     process.kill()
     process.wait()
-    assert 12 <= len(lines(tmp_path)) < STEPS
+    assert 8 <= len(lines(tmp_path)) < STEPS
     assert start(tmp_path, data).wait() == 0
     assert [step for step, _ in losses(tmp_path)] == list(range(1, STEPS + 1))
     assert losses(tmp_path) == losses(whole)
@@ -95,6 +95,12 @@ def test_sigterm_ends_with_a_checkpoint_of_the_last_line(data, whole, tmp_path):
     assert torch.load(tmp_path / "checkpoint.pt")["step"] == lines(tmp_path)[-1]["step"] < STEPS
 
 
+def test_second_process_is_refused(data, whole):
+    with train_lab.lock(whole):
+        assert start(whole, data, stderr=subprocess.DEVNULL).wait() == 1
+    assert len(lines(whole)) == STEPS
+
+
 @pytest.fixture(scope="module", name="exported")
 def _exported(data, whole):
     subprocess.run([sys.executable, ROOT / "tools" / "train_lab.py", "export", whole, whole / "lab.gguf"], check=True,
@@ -102,7 +108,8 @@ def _exported(data, whole):
     return whole / "lab.gguf"
 
 
-TEXT = """Call me Ishmael.  Some years ago--never mind how long, “I've” seen 1234567 of 89; it's\tl'été\n\n\n 12 tasty-wombat's:
+TEXT = """Call me Ishmael.  Some years ago--never mind how long, “I've” seen 1234567 of 89; it's\tl'été\n\n\n 12
+tasty-wombat's:
 VAR QXZJK = VAR ABCDE 5d9dc9f8-9531-4ed9-88e2-36f681e74ef5 {"a": "b"}_x_ 3.  \n   7\n"""
 
 
@@ -122,7 +129,7 @@ TOLERANCE = 0.006
 def test_llama_cpp_computes_the_same_logits(whole, exported):
     model, _ = train_lab.load(whole)
     theirs = harness.logits(exported)
-    drawn = np.random.RandomState(1).randint(0, 2**32, len(theirs), dtype=np.uint32)  # std::mt19937, as tests/llama/logits.cpp
+    drawn = np.random.RandomState(1).randint(0, 2**32, len(theirs), dtype=np.uint32)  # std::mt19937, as in logits.cpp
     tokens = torch.tensor([(drawn % theirs.shape[1]).tolist()])
     with torch.no_grad():
         for parameter in model.parameters():

@@ -63,7 +63,8 @@ def in_noise(size, needles, depths):
 
 
 def needle(kind, key, value):
-    return [(f"One of the special magic {kind}s for", FORM), (" " + key, GUESS), (" is:", FORM), (" " + value, GUESS), (".", FORM)]
+    return [(f"One of the special magic {kind}s for", FORM), (" " + key, GUESS), (" is:", FORM), (" " + value, GUESS),
+            (".", FORM)]
 
 
 def instruction(kind, many):
@@ -74,10 +75,10 @@ def instruction(kind, many):
 
 def question(kind, keys, values):
     """RULER's question and its answer."""
-    ask, say, verb = ("What is the", "The", "is") if len(values) == 1 else ("What are all the", "The", "are")
+    ask, verb = ("What is the", "is") if len(values) == 1 else ("What are all the", "are")
     plural = "" if len(values) == 1 else "s"
     parts = [(f"{ask} special magic {kind}{plural} for", FORM), *named(keys, True), (" in the text above?\n", FORM)]
-    parts += [(f"{say} special magic {kind}{plural} for", FORM), *named(keys, False), (f" in the text {verb}", FORM)]
+    parts += [(f"The special magic {kind}{plural} for", FORM), *named(keys, False), (f" in the text {verb}", FORM)]
     for i, value in enumerate(values):
         parts += ([(",", ANSWER)] if i else []) + answer(" " + value)
     return [*parts, (".\n", ANSWER)]
@@ -87,7 +88,8 @@ def reminder(draw, kind, key, value):
     """The value without a question, with fewer words between key and value than RULER has: the step between copying after a
     key, which is learnt first, and carrying the key over a sentence."""
     between = draw.random.choice(("", "", " here", " in it", " in the text"))
-    return [(f"The special magic {kind} for", FORM), *named([key], True), (f"{between} is", FORM), *answer(" " + value), (".\n", ANSWER)]
+    parts = [(f"The special magic {kind} for", FORM), *named([key], True), (f"{between} is", FORM)]
+    return [*parts, *answer(" " + value), (".\n", ANSWER)]
 
 
 # Prose or noise, kind of value, keys, values of each, keys asked for together. After RULER's six, what lies between them.
@@ -148,7 +150,8 @@ def reminders(draw, tokenizer, room):
 
 def lines(draw, tokenizer, room):
     """RULER's niah_multikey_2 and 3, and what lies between them: one of nothing but needles."""
-    keys, kind = draw.random.choice((("pair", "number"), ("pair", "number"), ("uuid", "uuid"), ("uuid", "uuid"), ("uuid", "number")))
+    of_words, of_uuids = ("pair", "number"), ("uuid", "uuid")
+    keys, kind = draw.random.choice((of_words, of_words, of_uuids, of_uuids, ("uuid", "number")))
     key = draw.pair if keys == "pair" else draw.uuid
     book = [(name, draw.uuid() if kind == "uuid" else draw.digits(7)) for name in draw.different(key, 40)]
     asked = [draw.random.random() for _ in range(draw.random.choice((1, 2, 4)))]
@@ -195,7 +198,8 @@ def spoken(draw, tokenizer, room):
     while name != "pass key" and len(value) < 10:
         at = draw.random.randrange(len(value))
         value = value[:at] + value[at] + value[at:]
-    said = [(f"The {name} is", FORM), (" " + value, GUESS), (". Remember it.", FORM), (" " + value, COPY), (f" is the {name}.", FORM)]
+    said = [(f"The {name} is", FORM), (" " + value, GUESS), (". Remember it.", FORM), (" " + value, COPY)]
+    said.append((f" is the {name}.", FORM))
     depth = [draw.random.random()]
 
     def build(size):

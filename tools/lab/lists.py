@@ -18,8 +18,10 @@ def chain(draw, letters, count, depths):
 def tracked(made, others, words, known):
     """A text with its question and answer; `others` are the rows and depths of chains that are not asked for."""
     names, value, rows, depths = made
-    hay, _ = in_noise(words, rows + [row for other in others for row in other[2]], depths + [d for other in others for d in other[3]])
-    parts = [("Track the chain of variable assignments hidden in the text below, and memorize which variables get its value.\n\n", FORM), *hay]
+    rows = rows + [row for other in others for row in other[2]]
+    depths = depths + [depth for other in others for depth in other[3]]
+    parts = [("Track the chain of variable assignments hidden in the text below, and memorize which variables get its "
+              "value.\n\n", FORM), *in_noise(words, rows, depths)[0]]
     parts += [("\nQuestion: Which variables are assigned the value", FORM), (" " + value, COPY), (" in the text above?\n", FORM)]
     parts += [(f"Answer: By the chain of assignments in the text above, {len(names)} variables are assigned the value", FORM)]
     parts += [(" " + value, COPY), (", they are:", FORM)]
@@ -31,8 +33,10 @@ def tracking(draw, tokenizer, room):
     as_ruler = draw.random.random() < 0.7
     count = 5 if as_ruler else draw.random.randint(2, 6)
     made = chain(draw, 5, count, [draw.random.random() for _ in range(count)])
-    others = [chain(draw, 5, draw.random.randint(2, 4), [draw.random.random() for _ in range(4)])] if draw.random.random() < 0.2 else []
-    others = [(names, value, rows, depths[: len(rows)]) for names, value, rows, depths in others]
+    others = []
+    if draw.random.random() < 0.2:
+        more = draw.random.randint(2, 4)
+        others = [chain(draw, 5, more, [draw.random.random() for _ in range(more)])]
     solved = chain(draw, 3, 5, [0.1, 0.3, 0.5, 0.7, 0.9])
     example = [*tracked(solved, [], 228, COPY), ("\n\n", FORM)]
 
@@ -53,7 +57,8 @@ def numbered(words, known_order, known):
         parts += [(f"{' ' if i else ''}{i + 1}.", FORM), (" " + word, COPY if word in seen else GUESS)]
         if word in known_order:
             seen.add(word)
-    parts.append(("\nQuestion: What are the 10 most common words in the list above?\nAnswer: The 10 most common words in the list are:", FORM))
+    parts.append(("\nQuestion: What are the 10 most common words in the list above?\n", FORM))
+    parts.append(("Answer: The 10 most common words in the list are:", FORM))
     for i, word in enumerate(known_order):
         parts += [(f" {i + 1}.", FORM), *answer(" " + word, known)]
     return parts
@@ -99,8 +104,8 @@ def frequent(draw, tokenizer, room):
         for i, word in enumerate(words):
             parts.append((" " + word if i else word, FORM if word == "..." else COPY if word in seen else GUESS))
             seen.add(word)
-        parts.append(("\nQuestion: Which three words come most often in the coded text above? Ignore the dots, explain nothing.\n", FORM))
-        parts.append(("Answer: In the coded text above the three most frequent words are:", FORM))
+        parts.append(("\nQuestion: Which three words come most often in the coded text above? Ignore the dots, explain "
+                      "nothing.\nAnswer: In the coded text above the three most frequent words are:", FORM))
         for i, code in enumerate(codes[1:4]):
             parts += ([(",", ANSWER)] if i else []) + answer(" " + code)
         return [*parts, (".\n", ANSWER)]
