@@ -21,17 +21,16 @@ import random
 import re
 import time
 
-import numpy as np
 import torch
-from torch import nn
-from torch.nn import functional
+
+from lab import training
+from lab.model import Model, Rotation, Shape
 
 # ---- the model and the recipe ---------------------------------------------------------------------------------------
 
 CONTEXT = 512
-EMBEDDING, LAYERS, HEADS, HEAD_DIM, FEED_FORWARD = 192, 4, 3, 64, 640
-ROPE_BASE, NORM_EPSILON = 10000.0, 1e-5
 BOS, EOS, UNKNOWN, VOCABULARY = 256, 257, 258, 259  # after the 256 bytes
+SHAPE = Shape(VOCABULARY, embedding=192, layers=4, heads=3, kv_heads=3, feed_forward=640)
 
 SEED = 1
 STEPS, TOKENS_PER_STEP = 2150, 8192
@@ -209,73 +208,6 @@ def batch(corpus, step):
     return torch.tensor([tokens for tokens, _ in samples]), torch.tensor([weights for _, weights in samples])
 
 
-# ---- model: llama, with the rotation table as an argument -----------------------------------------------------------
-
-
-class Rotation:
-    """Turns every pair by its angle; a plan divides the frequency of pair i by factor i and scales the result."""
-
-    def __init__(self, length, pair_factors=1.0, attention_scale=1.0):
-        inv_freq = ROPE_BASE ** (-torch.arange(0, HEAD_DIM, 2, dtype=torch.float64) / HEAD_DIM)
-        inv_freq = inv_freq / torch.as_tensor(pair_factors, dtype=torch.float64)
-        angle = torch.arange(length, dtype=torch.float64)[:, None] * inv_freq
-        scale = torch.full_like(angle, attention_scale)
-        self.turn = torch.polar(scale, angle).to(torch.complex64)[:, None]  # (length, 1, pairs)
-
-    def __call__(self, x):
-        """Of x (samples, length, heads, HEAD_DIM). Pairs are neighbours, the order in which GGUF stores a llama."""
-        pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
-        return torch.view_as_real(pairs * self.turn).flatten(-2).to(x.dtype)
-
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.attn_norm = nn.RMSNorm(EMBEDDING, NORM_EPSILON)
-        self.attn_q = nn.Linear(EMBEDDING, HEADS * HEAD_DIM, bias=False)
-        self.attn_k = nn.Linear(EMBEDDING, HEADS * HEAD_DIM, bias=False)
-        self.attn_v = nn.Linear(EMBEDDING, HEADS * HEAD_DIM, bias=False)
-        self.attn_output = nn.Linear(HEADS * HEAD_DIM, EMBEDDING, bias=False)
-        self.ffn_norm = nn.RMSNorm(EMBEDDING, NORM_EPSILON)
-        self.ffn_gate = nn.Linear(EMBEDDING, FEED_FORWARD, bias=False)
-        self.ffn_up = nn.Linear(EMBEDDING, FEED_FORWARD, bias=False)
-        self.ffn_down = nn.Linear(FEED_FORWARD, EMBEDDING, bias=False)
-
-    def forward(self, x, rotate):
-        h = self.attn_norm(x)
-        q, k, v = (f(h).unflatten(-1, (HEADS, HEAD_DIM)) for f in (self.attn_q, self.attn_k, self.attn_v))
-        heads_first = (t.transpose(1, 2) for t in (rotate(q), rotate(k), v))
-        y = functional.scaled_dot_product_attention(*heads_first, is_causal=True)
-        x = x + self.attn_output(y.transpose(1, 2).flatten(-2))
-        h = self.ffn_norm(x)
-        return x + self.ffn_down(functional.silu(self.ffn_gate(h)) * self.ffn_up(h))
-
-
-class Model(nn.Module):
-    """Names of modules are the names of GGUF tensors."""
-
-    def __init__(self):
-        super().__init__()
-        self.token_embd = nn.Embedding(VOCABULARY, EMBEDDING)  # also the output matrix
-        self.blk = nn.ModuleList(Block() for _ in range(LAYERS))
-        self.output_norm = nn.RMSNorm(EMBEDDING, NORM_EPSILON)
-        for weight in self.parameters():
-            if weight.dim() == 2:
-                nn.init.normal_(weight, std=0.02)
-
-    def forward(self, tokens, rotate):
-        x = self.token_embd(tokens)
-        for block in self.blk:
-            x = block(x, rotate)
-        return functional.linear(self.output_norm(x), self.token_embd.weight)
-
-    def losses(self, tokens, rotate):
-        """Negative log likelihood (samples, length) of every token after the first, and the likeliest tokens."""
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.training):
-            logits = self(tokens[:, :-1], rotate).float()
-        return functional.cross_entropy(logits.transpose(1, 2), tokens[:, 1:], reduction="none"), logits.argmax(-1)
-
-
 # ---- measuring ------------------------------------------------------------------------------------------------------
 
 
@@ -319,53 +251,14 @@ def progress(model, corpus):
 # ---- training -------------------------------------------------------------------------------------------------------
 
 
-def learning_rate(step, steps):
-    """Warm up, stay, then fall to zero over the last 45 %: the end may be moved while the rate still stays."""
-    return LEARNING_RATE * min(1, (step + 1) / WARMUP_STEPS, (steps - step) / (DECAY_SHARE * steps))
-
-
-def make_optimizers(model):
-    """Muon for the matrices inside the blocks, the only weights it is meant for; AdamW for embedding and norms."""
-    matrices = [w for w in model.blk.parameters() if w.dim() == 2]
-    others = [w for w in model.parameters() if not any(w is m for m in matrices)]
-    return (
-        torch.optim.Muon(matrices, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.AdamW(others, betas=(0.9, 0.95), weight_decay=0.0),
-    )
-
-
-def train_step(model, optimizers, corpus, step, steps):
-    tokens, weights = batch(corpus, step)
-    losses, _ = model.losses(tokens, Rotation(weights.shape[1]))
-    loss = (losses * weights).sum() / weights.sum()
-    model.zero_grad()
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, steps)
-        optimizer.step()
-    return loss.item()
-
-
-def save(path, model, optimizers, step, cpu_seconds):
-    """A whole file or the old one: a run that is stopped while writing can still be resumed."""
-    state = {"model": model.state_dict(), "optimizers": [o.state_dict() for o in optimizers]}
-    torch.save(state | {"step": step, "cpu_seconds": cpu_seconds}, path.with_suffix(".new"))
-    path.with_suffix(".new").replace(path)
-
-
 def train(run, data, steps, resume):
     torch.manual_seed(SEED)
     run.mkdir(parents=True, exist_ok=True)
     path, first, cpu_before = run / "checkpoint.pt", 0, 0.0
-    model = Model()
-    optimizers = make_optimizers(model)
+    model = Model(SHAPE)
+    optimizers = training.make_optimizers(model)
     if resume:
-        state = torch.load(path)
-        model.load_state_dict(state["model"])
-        for optimizer, saved in zip(optimizers, state["optimizers"]):
-            optimizer.load_state_dict(saved)
+        state = training.restore(path, model, optimizers)
         first, cpu_before = state["step"], state["cpu_seconds"]
     elif path.exists():
         raise SystemExit(f"train_tiny: {path} exists; continue it with --resume, or choose another folder")
@@ -374,10 +267,13 @@ def train(run, data, steps, resume):
 
     recent, cpu_start = [], time.process_time() - cpu_before
     for step in range(first + 1, steps + 1):
-        recent.append(train_step(model, optimizers, corpus, step - 1, steps))
+        tokens, weights = batch(corpus, step - 1)
+        rate = training.learning_rate(step - 1, steps, LEARNING_RATE, WARMUP_STEPS, DECAY_SHARE)
+        losses, weighed = training.optimize(model, optimizers, rate, (tokens, weights), Rotation(weights.shape[1]))
+        recent.append(sum(losses) / sum(weighed))
         if step % 100 == 0 or step == steps:
             cpu_seconds = time.process_time() - cpu_start
-            save(path, model, optimizers, step, cpu_seconds)
+            training.save(path, model, optimizers, step=step, cpu_seconds=cpu_seconds)
             model.eval()
             with torch.no_grad():
                 figures = progress(model, held_out)
@@ -390,7 +286,7 @@ def train(run, data, steps, resume):
 
 
 def load(run):
-    model = Model()
+    model = Model(SHAPE)
     model.load_state_dict(torch.load(run / "checkpoint.pt")["model"])
     return model.eval()
 
@@ -450,21 +346,10 @@ def export(run, out):
     """Writes F16. The tokenizer is SentencePiece's byte fallback: every byte a token, space as its escaped form."""
     import gguf  # here, so that training needs torch alone
 
+    from lab import gguf_file
+
     byte = [gguf.TokenType.NORMAL if i == 32 else gguf.TokenType.BYTE for i in range(256)]
-    metadata = {
-        "name": "mrrope-tiny-512",
-        "license": "mit",
-        "file_type": gguf.LlamaFileType.MOSTLY_F16,
-        "context_length": CONTEXT,
-        "embedding_length": EMBEDDING,
-        "block_count": LAYERS,
-        "feed_forward_length": FEED_FORWARD,
-        "head_count": HEADS,
-        "head_count_kv": HEADS,
-        "rope_dimension_count": HEAD_DIM,
-        "rope_freq_base": ROPE_BASE,
-        "layer_norm_rms_eps": NORM_EPSILON,
-        "vocab_size": VOCABULARY,
+    gguf_file.write(out, load(run), "mrrope-tiny-512", CONTEXT, {
         "tokenizer_model": "llama",
         "token_list": ["\u2581" if i == 32 else f"<0x{i:02X}>" for i in range(256)] + ["<s>", "</s>", "<unk>"],
         "token_types": byte + [gguf.TokenType.CONTROL, gguf.TokenType.CONTROL, gguf.TokenType.UNKNOWN],
@@ -474,16 +359,7 @@ def export(run, out):
         "unk_token_id": UNKNOWN,
         "add_bos_token": True,
         "add_space_prefix": False,
-    }
-    writer = gguf.GGUFWriter(out, "llama")
-    for key, value in metadata.items():
-        getattr(writer, "add_" + key)(value)
-    for name, weight in load(run).state_dict().items():
-        writer.add_tensor(name, weight.numpy().astype(np.float16 if weight.dim() == 2 else np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    })
 
 
 def main():
