@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 from . import DATA, READING, order
-from .items import read_lines
+from .items import read_lines, read_runs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Cells:
     def __init__(self, folder):
         head = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         self.name, self.facts = head["name"], head
-        self.runs = read_lines(folder / "runs.jsonl")
+        self.runs = read_runs(folder)
         self.theory = json.loads((folder / "theory.json").read_text(encoding="utf-8"))
         self._values, self._differences, self._likelihoods = {}, {}, {}
         for line in read_lines(folder / "verdicts.jsonl"):

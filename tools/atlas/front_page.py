@@ -23,7 +23,8 @@ On models as small as these. `mrrope tune` measures yours ([tune](../tune.md)).
 CLAIMS_TEXT = """## The paper's claims
 
 Holds: in every cell (a model at an extension) the interval excludes zero in the claimed direction. Does not hold: in none, and in some
-it excludes zero in the other. Depends: in some. Not told apart: every interval holds zero. Links lead to the cells.
+it excludes zero in the other. Depends: in some. Not told apart: every interval holds zero. "n = 2": too few texts or prompts to tell,
+which counts for nothing. Perplexities are in percent (less is better), answers in points of 100; \\* a difference. Links lead to the cells.
 """
 THEORY = """## Does the theory predict?
 
@@ -53,7 +54,8 @@ def take_rows(models):
         if found:
             first = f"{found.plans[0]} against " if found.meetings else ""
             meetings = first + "; ".join(f"{other} {b} : {w} : {t}" for other, (b, w, t) in sorted(found.meetings.items()))
-            yield [name, found.plans[0] if len(found.plans) == 1 else f"level: {', '.join(found.plans)}", found.certainty, meetings, str(found.models)]
+            take = found.plans[0] if len(found.plans) == 1 else f"level: {', '.join(found.plans)}"
+            yield [name, take, found.certainty, meetings, str(found.models)]
 
 
 def claim_rows(models):
@@ -70,7 +72,8 @@ def claim_rows(models):
 
 def cell_text(claim, one):
     link = f"atlas/{one.model}/README.md{anchor(claim.measure, one.factor)}"
-    return f"[x{one.factor:g} at {length_text(one.difference.length)}]({link}) {shown(one.difference, ' %' if claim.measure == READING else '')}"
+    unit = " %" if claim.measure == READING else ""
+    return f"[x{one.factor:g} at {length_text(one.difference.length)}]({link}) {shown(one.difference, unit)}"
 
 
 def theory_rows(models):

@@ -2,7 +2,7 @@
 """What the tree keeps of a model's runs: every text and every sample under every plan, in some bytes each.
 
     DATA/MODEL/model.json       what the model is
-    DATA/MODEL/runs.jsonl       every run: its words, machine, version with commit, and date
+    DATA/MODEL/runs.jsonl       every run: its words, machine, version with commit, and date; plans that share them on a line
     DATA/MODEL/columns.jsonl    which prompts a task has at a length, by the hash that records have
     DATA/MODEL/items.jsonl      per plan: of each text the sums of -ln p, of each prompt the score and -ln p of the right answer
 
@@ -14,6 +14,7 @@ import json
 from . import READING
 
 STRETCH = 2048  # tokens of one sum along a text: what "the last 2k" and the spread within a single text need
+PLAN_OF_RUN = ("plan", "factor", "method")
 HASH = 16  # digits of a prompt's hash: 64 bits
 
 
@@ -68,7 +69,7 @@ class Model:
         folder.mkdir(parents=True, exist_ok=True)
         head = {"schema": "mrrope.atlas/1", "name": self.name, **self.facts}
         (folder / "model.json").write_text(json.dumps(head, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        write_lines(folder / "runs.jsonl", sorted(self.runs, key=json.dumps))
+        write_lines(folder / "runs.jsonl", together(self.runs))
         columns = self.columns()
         write_lines(folder / "columns.jsonl", ({"measure": column[0], "task": column[1], "length": column[2], "prompts": columns[column]}
                                                for column in sorted(columns)))
@@ -91,7 +92,7 @@ class Model:
         head = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         model = cls(head["name"])
         model.facts = {key: value for key, value in head.items() if key not in ("schema", "name")}
-        model.runs = read_lines(folder / "runs.jsonl")
+        model.runs = read_runs(folder)
         columns = {(line["measure"], line["task"], line["length"]): line["prompts"] for line in read_lines(folder / "columns.jsonl")}
         for line in read_lines(folder / "items.jsonl"):
             if line["measure"] == READING:
@@ -102,6 +103,26 @@ class Model:
             samples = zip(columns[key], unpacked(line["scores"]), line["nll"], strict=True)
             model.answers[*key, line["plan"], line["factor"]] = {p: (score, nll) for p, score, nll in samples if score is not None}
         return model
+
+
+def together(runs):
+    """Lines of runs.jsonl: runs that differ in nothing but their plan are one."""
+    lines = {}
+    for run in sorted(runs, key=json.dumps):
+        pairs = zip(["", *run["words"]], run["words"])
+        words = ["PLAN" if before == "--methods" and word == run["method"] else word for before, word in pairs]
+        shared = {**{key: value for key, value in run.items() if key not in PLAN_OF_RUN}, "words": words}
+        lines.setdefault(json.dumps(shared), {**shared, "plans": []})["plans"].append([run[key] for key in PLAN_OF_RUN])
+    return lines.values()
+
+
+def read_runs(folder):
+    runs = []
+    for line in read_lines(folder / "runs.jsonl"):
+        for values in line.pop("plans"):
+            run = dict(zip(PLAN_OF_RUN, values))
+            runs.append({**line, **run, "words": [run["method"] if word == "PLAN" else word for word in line["words"]]})
+    return runs
 
 
 def same_sum(length):

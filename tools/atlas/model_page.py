@@ -44,16 +44,16 @@ def likelihood_text(values):
 
 def reading_table(cells, factor):
     lengths = cells.lengths(READING, factor)
-    rows, texts = [], 0
+    rows, texts = [], set()
     for plan in cells.plans(READING, factor):
         values = cells.values(READING, factor, plan)
         last = values[max(values)][1]
-        texts = max(texts, *(row[2] for row in values.values()))
+        texts.update(row[2] for row in values.values())
         found = row_of(values, lengths, lambda row: f"{row[0]:.3f}",
                        lambda length: shown(cells.difference(READING, factor, plan, baseline_of(plan), length), " %"))  # fmt: skip
         rows.append([plan, *found, "" if last is None else f"{last:.3f}"])
     yield from table(["perplexity", *map(length_text, lengths), "last 2k"], rows)
-    yield from ("", f"{texts} texts; in round brackets the difference to {BASELINE}.")
+    yield from ("", f"{range_text(texts)} texts; in round brackets the difference to {BASELINE}, on the same texts.")
 
 
 def answers_table(cells, measure, factor):
@@ -71,15 +71,18 @@ def answers_table(cells, measure, factor):
     yield from ("", f"{' and '.join(names)}, {prompts_text(cells, measure, factor)}; in round brackets the difference to {BASELINE} in "
                     "points, on the same prompts.")  # fmt: skip
     if any(any(row[1:]) for row in likelihoods):
-        yield from ("", *table(["-ln p of the right answers", *map(length_text, lengths)], likelihoods), "", "Nats a token; less is better.")
+        yield from ("", *table(["-ln p of the right answers", *map(length_text, lengths)], likelihoods))
+        yield from ("", "Nats a token; less is better.")
 
 
 def prompts_text(cells, measure, factor):
     counts = {found.count for length in cells.lengths(measure, factor) for plan in cells.plans(measure, factor)
               if (found := cells.difference(measure, factor, plan, BASELINE, length))}  # fmt: skip
-    if not counts:
-        return "one plan"
-    return f"{min(counts)} prompts a cell" if len(counts) == 1 else f"{min(counts)} to {max(counts)} prompts a cell"
+    return f"{range_text(counts)} prompts a cell" if counts else "one plan"
+
+
+def range_text(counts):
+    return str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
 
 
 def provenance(cells):
@@ -88,16 +91,17 @@ def provenance(cells):
 
     dates = sorted({run["date"] for run in cells.runs})
     settings = ", ".join(sorted({f"{key} {value}" for one in cells.facts["settings"].values() for key, value in one.items()}))
-    yield f"{cells.facts['model']} ({cells.facts['architecture']}, trained for {cells.trained} tokens, content {cells.facts['model_hash']})."
-    yield f"{cells.facts['engine']}, {settings}."
+    facts = cells.facts
+    yield f"{facts['model']} ({facts['architecture']}, trained for {cells.trained} tokens, content {facts['model_hash']})."
+    yield f"{facts['engine']}, {settings}."
     yield f"{each('machine')}; mrrope {each('version')}, with its commit; {dates[0]}{'' if len(dates) == 1 else f' to {dates[-1]}'}."
     yield "Every run's words are in [runs.jsonl](runs.jsonl)."
 
 
 def page(cells):
     lines = [f"# {cells.name}", "", *provenance(cells), "",
-             "\\* a difference: the 95 % interval excludes zero. Square brackets: the interval of the value itself. All statistics are those",
-             "of `mrrope compare`.",
+             "\\* a difference: the 95 % interval excludes zero. Square brackets: the interval of the value itself. All statistics are",
+             "those of `mrrope compare`.",
              ""]  # fmt: skip
     for factor in cells.factors():
         lines += [f"## {factor:g} times the trained length", ""]
