@@ -216,6 +216,15 @@ open(out + "/records.jsonl", "w").write("".join(json.dumps(record) + "\\n" for r
     def test_other_prompts_are_seen(self):
         self.assertIn("prompts are not the same", self.said('record["document_hash"] = "f" + record["document_hash"][1:]', "needles"))
 
+    def test_only_runs_of_the_length_are_run_again(self):
+        place = self.folder / "c" / "runs" / "made" / "needles" / "none"
+        for shard, lengths in enumerate(("1024,2k", "1k")):
+            words = ("niah", "--methods", "none", "--lengths", lengths)
+            write_run(place / f"{shard}-of-2", [answer("none", shard, 1, 0.2, length=2048 >> shard)], *words)
+        model = self.collected(self.folder / "c")["made"]
+        counts = [len(rerun.runs_of(model, ("needles", "niah", length, "none", 1))) for length in (1024, 2048, 4096)]
+        self.assertEqual(counts, [2, 1, 0])
+
     def test_a_seed_picks_the_same_cells(self):
         model = self.collected(runs(self.folder))["made"]
         picks = [rerun.picked([model], 4, seed) for seed in (1, 1, 2)]

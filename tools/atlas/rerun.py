@@ -32,9 +32,14 @@ def picked(models, count, seed):
 
 
 def runs_of(model, cell):
-    measure, task, _, plan, factor = cell
+    """The plain model is measured beside every extension, by commands with other lengths."""
+    measure, task, length, plan, factor = cell
     return [run for run in model.runs if (run["measure"], run["plan"], run["factor"]) == (measure, plan, factor)
-            and (task is None or task in run["tasks"])]  # fmt: skip
+            and (task is None or task in run["tasks"]) and length in lengths_of(run)]  # fmt: skip
+
+
+def lengths_of(run):
+    return [int(word[:-1]) * 1024 if word[-1] in "kK" else int(word) for word in after(run["words"], "--lengths").split(",")]
 
 
 def absolute(word, data):
