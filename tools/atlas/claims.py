@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Each claim of the paper as a difference that a cell shows or does not show, and the rule from cells to a verdict.
+
+A cell stands for a claim's model and extension: the claim's two plans at its length. It is
+  for         the better plan of the claim is better, and the interval excludes zero (`mrrope compare`)
+  against     the other one is
+  tied        neither
+Where there are too few texts or prompts to tell anything, it does not count. The verdict over the cells of all models, or of one:
+
+  holds            every cell is for
+  does not hold    no cell is for, and some are against
+  depends          some are for and some are not
+  tied             no cell is for or against
+  too few to tell  no cell counts
+  not measured     there is no cell
+"""
+import dataclasses
+
+HOLDS, DOES_NOT, DEPENDS = "holds", "does not hold", "depends"
+TIED, TOO_FEW, NOT_MEASURED = "tied", "too few to tell", "not measured"
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    text: str
+    place: str  # in the paper
+    measure: str
+    better: str
+    worse: str
+    at: str = "longest"  # "half": of the window; "trained": at the trained length, what short prompts pay
+
+
+CLAIMS = (
+    Claim("Pro reads better than YaRN as published", "Tables 1, 4", "ppl", "mrrope-pro", "yarn-rotations"),
+    Claim("Pro reads better than YaRN as engines run it", "Tables 1, 4", "ppl", "mrrope-pro", "yarn"),
+    Claim("Progressive before uniform: Pro reads better than Uni", "Tables 1, 4", "ppl", "mrrope-pro", "mrrope-uni"),
+    Claim("Uni reads better than YaRN as published in the first half of the window", "Section 4.2", "ppl", "mrrope-uni",
+          "yarn-rotations", "half"),
+    Claim("and YaRN as published better than Uni at its end", "Section 4.2", "ppl", "yarn-rotations", "mrrope-uni"),
+    Claim("NTK breaks down before the end of the window: Pro reads better there", "Tables 1, 4", "ppl", "mrrope-pro", "ntk"),
+    Claim("Pro costs short texts less than YaRN as published", "Section 4.2", "ppl", "mrrope-pro", "yarn-rotations", "trained"),
+    Claim("Pro costs short texts less than YaRN as engines run it", "Section 4.2", "ppl", "mrrope-pro", "yarn", "trained"),
+    Claim("Pro costs short texts less than Uni", "Section 4.2", "ppl", "mrrope-pro", "mrrope-uni", "trained"),
+    Claim("Pro finds more needles than YaRN as published", "Figure 4", "needles", "mrrope-pro", "yarn-rotations"),
+    Claim("Pro finds more needles than YaRN as engines run it", "Figure 4", "needles", "mrrope-pro", "yarn"),
+    Claim("Pro finds more passkeys and numbers than YaRN as published", "Table 3", "passkeys", "mrrope-pro", "yarn-rotations"),
+    Claim("Pro finds more passkeys and numbers than YaRN as engines run it", "Table 3", "passkeys", "mrrope-pro", "yarn"),
+    Claim("Pro is better at RULER than YaRN as published", "Table 2", "ruler", "mrrope-pro", "yarn-rotations"),
+    Claim("Pro is better at RULER than YaRN as engines run it", "Table 2", "ruler", "mrrope-pro", "yarn"),
+    Claim("Pro is better at LongBench-v2 than YaRN", "Table 5", "longbench2", "mrrope-pro", "yarn"),
+)
+# What no cell of the atlas is about
+NOT_ASKED = (("Edges of the band near the default read as well as it", "Figures 7, 8"),
+             ("Pro finds over 85 % of needles at 15 times the trained length", "Figure 4"),
+             ("Pro doubles YaRN's accuracy on retrieval and dialogue of InfiniteBench at 128k", "Table 3"))  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """A cell that a claim is about."""
+
+    model: str
+    factor: float
+    difference: object  # cells.Difference
+
+
+def found_of(claim, models):
+    """Every cell of the claim, by model and extension."""
+    for cells in models:
+        for measure, factor in cells.measures():
+            if measure != claim.measure:
+                continue
+            length = length_of(claim, cells, factor)
+            difference = cells.difference(measure, factor, claim.better, claim.worse, length) if length else None
+            if difference:
+                yield Found(cells.name, factor, difference)
+
+
+def length_of(claim, cells, factor):
+    """The longest length measured in the part of the window that the claim is about; None: there is none."""
+    first, last = {"trained": (cells.trained, cells.trained), "half": (cells.trained, factor * cells.trained / 2),
+                   "longest": (cells.trained + 1, factor * cells.trained)}[claim.at]  # fmt: skip
+    return max((length for length in cells.lengths(claim.measure, factor) if first <= length <= last), default=None)
+
+
+def verdict(found):
+    """Of cells: one word for all of them."""
+    sides = [one.difference.better for one in found if not one.difference.too_few]
+    if not sides:
+        return TOO_FEW if found else NOT_MEASURED
+    if all(side > 0 for side in sides):
+        return HOLDS
+    if any(side > 0 for side in sides):
+        return DEPENDS
+    return DOES_NOT if any(side < 0 for side in sides) else TIED
