@@ -137,7 +137,8 @@ def on_page_content(html, page, **_):
     def as_link(match):  # what terminals and headers read, and what is no link there
         if not match["page"] or not (ROOT / match["page"]).is_file():
             return match[0]
-        address = posixpath.relpath(match["page"][:-3].removeprefix("docs/") + ".html", posixpath.dirname(page.file.dest_uri) or ".")
+        place = re.sub(r"(?<=/)README$", "index", match["page"][:-3].removeprefix("docs/"))
+        address = posixpath.relpath(f"{place}.html", posixpath.dirname(page.file.dest_uri) or ".")
         return f'<a href="{address}">{match["page"]}</a>'
 
     return DOCUMENT.sub(as_link, FORMULA.sub(as_mathml, html))
