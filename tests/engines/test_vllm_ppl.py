@@ -20,7 +20,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from served_models import TINY, c, gguf_folder, harness, vllm  # noqa: E402  pylint: disable=wrong-import-position
 
-TEXTS = [c.ROOT / "docs" / name for name in ("theory.md", "servers.md", "evaluation.md")]
+TEXTS = [c.ROOT / "tests" / "texts" / name for name in ("theory.md", "servers.md", "evaluation.md")]
 EXACT = ["--cache-type-k", "f32", "--cache-type-v", "f32", "--flash-attn", "off"]
 # -ln p per token, in the mean over a text and over its stretches of 256 tokens. Both sides round in float32, in another order of sums,
 # and their tables too: a speed that is off by one rounding is 1e-4 rad off at token 2048. Measured: up to 1.3e-6 over a text, 7.3e-6 over

@@ -27,7 +27,7 @@ import tiny_llama  # noqa: E402  pylint: disable=wrong-import-position
 MRROPE = os.environ.get("MRROPE_BIN", str(harness.ROOT / "build" / "release" / "mrrope"))
 MODEL = harness.ROOT / "tests" / "models" / "tiny-512.gguf"
 # A public text of this repository, long enough for 8192 bytes of a byte-level model
-TEXT = harness.ROOT / "docs" / "theory.md"
+TEXT = harness.ROOT / "tests" / "texts" / "theory.md"
 
 
 def evaluate(*arguments, model=MODEL, text=TEXT, task="ppl"):

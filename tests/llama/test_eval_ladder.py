@@ -16,7 +16,7 @@ import harness  # noqa: E402  pylint: disable=wrong-import-position
 
 MRROPE = os.environ.get("MRROPE_BIN", str(harness.ROOT / "build" / "release" / "mrrope"))
 MODEL = harness.ROOT / "tests" / "models" / "tiny-512.gguf"
-TEXTS = [harness.ROOT / "docs" / "theory.md", harness.ROOT / "docs" / "evaluation.md"]
+TEXTS = [harness.ROOT / "tests" / "texts" / "theory.md", harness.ROOT / "tests" / "texts" / "evaluation.md"]
 NAME = "ladder(none@512,mrrope-pro@1k@4k)"
 FACTORS = {512: 1, 1024: 2, 4096: 8}  # by rung
 

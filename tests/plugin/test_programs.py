@@ -30,7 +30,7 @@ RELEASE = harness.ROOT / "build" / "release"
 MRROPE = os.environ.get("MRROPE_BIN", str(RELEASE / "mrrope"))
 PLUGIN = pathlib.Path(os.environ.get("MRROPE_PLUGIN", RELEASE / "libggml-mrrope.so"))
 TINY = harness.ROOT / "tests" / "models" / "tiny-512.gguf"
-TEXT = harness.ROOT / "docs" / "theory.md"
+TEXT = harness.ROOT / "tests" / "texts" / "theory.md"
 PHRASE = ["-m", TINY, "-p", "It was", "-n", 8, "-t", 1, "-no-cnv"]
 NAMES = ("GGML_BACKEND_PATH", "MRROPE_PLAN", "MRROPE_LENGTH", "MRROPE_PLAN_OPTIONAL")
 
