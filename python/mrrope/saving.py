@@ -29,8 +29,9 @@ def save(model: Any, plan: _core.Plan, folder: Path, *more: Any, **named: Any) -
         message = "the plan goes into config.json when the files are written; save first, then upload the folder"
         raise Error(message, "unsupported", "push_to_hub")
     hf_overrides(plan, model.config)  # a plan that no config can say is refused before anything is written
-    if os.path.exists(os.path.join(os.fsdecode(folder), "config.original.json")):
+    writes = given.get("is_main_process", True)  # of several processes one writes the config
+    if writes and os.path.exists(os.path.join(os.fsdecode(folder), "config.original.json")):
         undo(folder)  # of what was saved here before
     method(model, folder, *more, **named)
-    if given.get("is_main_process", True):
+    if writes:
         extend(folder, plan=plan)

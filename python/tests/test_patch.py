@@ -223,6 +223,16 @@ def test_checkpoints_of_one_name_are_each_the_last_one(tmp_path):
         assert (logits(again, 3 * TRAINED) - logits(model, 3 * TRAINED)).abs().max() <= 1e-5
 
 
+def test_of_several_processes_one_writes_the_config(tmp_path):
+    """The others took the plan out of the config that the first one had just written."""
+    model = tiny_llama()
+    mrrope.patch(model, "2k")
+    model.save_pretrained(tmp_path)
+    written = {path.name: path.read_bytes() for path in tmp_path.glob("config*.json")}
+    model.save_pretrained(tmp_path, is_main_process=False)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("config*.json")} == written
+
+
 def test_after_undo_a_model_is_saved_as_it_was(tmp_path):
     model = tiny_llama()
     model.save_pretrained(tmp_path / "before")
