@@ -6,6 +6,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from lab.muon import NARROW
+
 HEAD_DIM, ROPE_BASE, NORM_EPSILON = 64, 10000.0, 1e-5
 
 
@@ -27,12 +29,13 @@ class Rotation:
         inv_freq = ROPE_BASE ** (-torch.arange(0, HEAD_DIM, 2, dtype=torch.float64) / HEAD_DIM)
         inv_freq = inv_freq / torch.as_tensor(pair_factors, dtype=torch.float64)
         angle = torch.arange(length, dtype=torch.float64)[:, None] * inv_freq
-        self.cos, self.sin = (attention_scale * f(angle).float()[:, None] for f in (torch.cos, torch.sin))  # (length, 1, pairs)
+        self.turn = torch.polar(torch.tensor(float(attention_scale), dtype=torch.float64).expand_as(angle), angle)
+        self.turn = self.turn.to(torch.complex64)[:, None]  # (length, 1, pairs)
 
     def __call__(self, x):
         """Of x (samples, length, heads, HEAD_DIM). Pairs are neighbours, the order in which GGUF stores a llama."""
-        a, b = x.float().unflatten(-1, (-1, 2)).unbind(-1)
-        return torch.stack((a * self.cos - b * self.sin, a * self.sin + b * self.cos), -1).flatten(-2).to(x.dtype)
+        pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+        return torch.view_as_real(pairs * self.turn).flatten(-2).to(x.dtype)
 
 
 def narrow(x):
@@ -90,9 +93,10 @@ class Model(nn.Module):
         return narrow(self.output_norm(x))
 
     def loss(self, tokens, weights, rotate):
-        """Negative log likelihood of the tokens after the first whose weight is not 0, a list, and their weights; in bfloat16."""
+        """Negative log likelihood of the tokens after the first whose weight is not 0, a list, and their weights; in bfloat16 where the processor
+        has it."""
         counts = weights > 0
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=NARROW == torch.bfloat16):
             logits = functional.linear(self.hidden(tokens[:, :-1], rotate)[counts], self.token_embd.weight).float()
         return functional.cross_entropy(logits, tokens[:, 1:][counts], reduction="none"), weights[counts]
 

@@ -5,6 +5,8 @@ import os
 import torch
 from torch import nn
 
+from lab.muon import Muon
+
 
 def learning_rate(step, steps, peak, warmup, decay_share):
     """Warm up, stay, then fall to zero over the last share: the end may be moved while the rate still stays."""
@@ -16,7 +18,7 @@ def make_optimizers(model):
     matrices = [w for w in model.blk.parameters() if w.dim() == 2]
     others = [w for w in model.parameters() if not any(w is m for m in matrices)]
     return (
-        torch.optim.Muon(matrices, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
+        Muon(matrices, weight_decay=0.05),
         torch.optim.AdamW(others, betas=(0.9, 0.95), weight_decay=0.0),
     )
 
