@@ -13,6 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPELLED = {  # file: what stands before the version
+    "CITATION.cff": r"(?m)^version: ",
     "deploy/kubernetes-probe.yaml": r"mrrope:",
     "deploy/kubernetes-indexed-job.yaml": r"mrrope:",
     "deploy/kuberay-campaign.yaml": r"mrrope-campaign:",
@@ -56,8 +57,12 @@ def problems(tag):
     if tag:
         if tag != f"v{version}":
             yield f"the tag is {tag}, version.h has {version}"
-        if not re.search(rf"^## \[{re.escape(version)}\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE):
-            yield f"CHANGELOG.md has no section [{version}]"
+        log, citation = ((ROOT / name).read_text(encoding="utf-8") for name in ("CHANGELOG.md", "CITATION.cff"))
+        section = re.search(rf"^## \[{re.escape(version)}\] - (\S+)", log, re.MULTILINE)
+        if not section:
+            yield f"CHANGELOG.md has no section [{version}] with a day"
+        elif f"\ndate-released: {section[1]}\n" not in citation:
+            yield f"CITATION.cff: date-released is not {section[1]}, as CHANGELOG.md says"
 
 
 def main():
