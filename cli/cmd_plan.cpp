@@ -67,17 +67,14 @@ void print_explanation(const Plan& plan) {
   }
 }
 
-// How sure we are. Of a plan somebody chose there is nothing to say but where a search says more.
+// How sure we are.
 void print_known(const Plan& plan, const Known& known, bool chosen) {
   if (!known.trouble.empty()) print_fact("note", known.trouble);
   if (!known.folder.empty()) {
     print_fact("measured", fmt::format("mrrope tune measured this very model ({}). {}", known.folder, known.sentence));
-  } else if (!chosen && plan.factor > 1) {
+  } else if (const std::string measured = explain(plan).measured; !measured.empty()) {
     print_fact("known",
-               "The MrRoPE paper found it the best of the methods without training, at 4 to 16 times. On two small "
-               "models we measured it level with the best published method at 2 and 16 times and up to 2.4 % behind at "
-               "4. This "
-               "model was not measured; mrrope tune does, and finds its own plan (docs/tune.md).");
+               measured + (chosen ? "" : " Yours may differ: mrrope tune measures it, and finds its own plan."));
   }
 }
 

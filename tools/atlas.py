@@ -3,7 +3,7 @@
 """The atlas of docs/results: from measured runs to pages (docs/results/README.md).
 
     tools/atlas.py collect RUN…                  run folders, or folders of campaigns, into docs/results/atlas
-    tools/atlas.py pages                         the pages, from docs/results/atlas alone
+    tools/atlas.py pages                         the pages, and src/plan/evidence_table.h, from docs/results/atlas alone
     tools/atlas.py --check                       exit status 1 if the pages, or the verdicts, are not what the items say
     tools/atlas.py rerun --cells 10 --seed 1     cells at random, measured from scratch; exit status 1 if one does not agree
     tools/atlas.py archive OUT.tar.gz RUN…       all records, for others
@@ -17,7 +17,7 @@ import os
 import pathlib
 import sys
 
-from atlas import DATA, FRONT, ROOT, archive, compare, front_page, model_page, plan_text, records, rerun, theory
+from atlas import DATA, FRONT, ROOT, archive, compare, evidence, front_page, model_page, plan_text, records, rerun, theory
 from atlas.cells import all_models
 from atlas.items import Contradiction, Model, read_lines, write_lines
 
@@ -49,7 +49,7 @@ def collect(asked):
 def pages():
     """{path: text} of all that is made from the data."""
     models = all_models()
-    return {FRONT: front_page.page(models), **{DATA / cells.name / "README.md": model_page.page(cells) for cells in models}}
+    return {FRONT: front_page.page(models), evidence.FILE: evidence.header(models), **{DATA / cells.name / "README.md": model_page.page(cells) for cells in models}}
 
 
 def write_pages(_):

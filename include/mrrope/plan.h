@@ -84,10 +84,11 @@ Result<Plan> plan_from_json(std::string_view text);
 // The plan we would use: the trained table if it reaches the target, else mrrope-pro at the smallest sufficient factor.
 Result<Plan> recommend(const RopeSpec& spec, std::int64_t context_target);
 
-// Why a plan is what it is, in sentences for people: the factor, what short prompts pay, what stays unseen.
+// Why a plan is what it is, in sentences for people: the factor, the cost at short lengths, what stays unseen.
 struct Explanation {
   std::vector<std::string> reasons;
   std::vector<std::string> cautions;
+  std::string measured;  // of this method near this factor (docs/results); empty: nothing
 };
 Explanation explain(const Plan& plan);
 

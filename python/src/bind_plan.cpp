@@ -82,10 +82,14 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "cautions", [](const Explanation& e) { return texts(e.cautions); },
           nb::sig("def cautions(self) -> list[str]"))
+      .def_prop_ro(
+          "measured", [](const Explanation& e) { return text(e.measured); },
+          "What was measured of this method near this factor; empty: nothing.")
       .def("__str__", [](const Explanation& e) {
         std::string all;
         for (const auto* part : {&e.reasons, &e.cautions})
           for (const std::string& sentence : *part) all += (all.empty() ? "" : "\n") + sentence;
+        if (!e.measured.empty()) all += (all.empty() ? "" : "\n") + e.measured;
         return text(all);
       });
 
@@ -114,7 +118,7 @@ first group. Plans are values: equal if everything is, and the same in JSON as o
                    })
       .def_prop_ro(
           "exposure", [](const PlanValue& self) { return exposure(*self.plan); },
-          "What is new to the model, and what short prompts pay.")
+          "What is new to the model, and the cost at short lengths.")
       .def("explain", [](const PlanValue& self) { return explain(*self.plan); })
       .def(
           "to_json", [](const PlanValue& self) { return text(to_json(*self.plan)); },

@@ -9,6 +9,7 @@
 #include "mrrope/catalogue.h"
 #include "mrrope/plan.h"
 #include "mrrope/units.h"
+#include "plan/evidence.h"
 
 namespace mrrope {
 
@@ -43,7 +44,7 @@ void explain_factor(const Plan& plan, Explanation& out) {
   const double here = exposure(plan).short_drift_turns;
   const double there = drift_at_twice(plan);
   if (here > 0 && there > here * 1.01) {
-    text += fmt::format(" Twice the factor would cost short prompts {:.2g} times as much.", there / here);
+    text += fmt::format(" Twice the factor would cost {:.2g} times as much at short lengths.", there / here);
   }
   out.reasons.push_back(text);
 }
@@ -62,7 +63,7 @@ void explain_short_prompts(const Plan& plan, const Exposure& e, Explanation& out
     others += fmt::format("{}{} {:.3g}", others.empty() ? "" : ", ", spell(other), exposure(*made).short_drift_turns);
   }
   out.reasons.push_back(fmt::format(
-      "Short prompts pay: over {} tokens the most displaced pair ({}) is {:.3g} turns off{}.",
+      "Cost at short lengths: over {} tokens the most displaced pair ({}) is {:.3g} turns off{}.",
       plan.spec.context_trained, e.short_drift_pair, e.short_drift_turns, others.empty() ? "" : " (" + others + ")"));
 }
 
@@ -90,6 +91,7 @@ Explanation explain(const Plan& plan) {
   explain_factor(plan, out);
   explain_short_prompts(plan, e, out);
   explain_unseen(plan, e, out);
+  if (std::optional<std::string> measured = plan::evidence(plan)) out.measured = *std::move(measured);
 
   for (std::size_t g = 1; g < plan.groups.size(); ++g) {
     if (plan.spec.groups[g].extended) continue;

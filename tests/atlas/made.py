@@ -60,10 +60,11 @@ def runs(folder, better="mrrope-pro"):
 
 
 def copy_of_tree(folder):
-    """tools, campaigns and docs/results, where tests may change them."""
+    """tools, campaigns and what they make, where tests may change them."""
     for part in ("tools/atlas", "campaigns/atlas", "docs/results"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for part in ("tools/atlas.py", "tools/gap_study.py"):
+    (folder / "src/plan").mkdir(parents=True)
+    for part in ("tools/atlas.py", "tools/gap_study.py", "src/plan/evidence_table.h"):
         shutil.copy(ROOT / part, folder / part)
     return folder
 

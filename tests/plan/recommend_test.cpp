@@ -27,7 +27,7 @@ TEST(Recommend, ProgressiveConversionAtTheSmallestSufficientFactor) {
   EXPECT_DOUBLE_EQ(plan.factor, 10000.0 / 4096);
   const Explanation why = explain(plan);
   EXPECT_TRUE(mentions(why.reasons, "smallest that covers 10000 tokens"));
-  EXPECT_TRUE(mentions(why.reasons, "Short prompts pay"));
+  EXPECT_TRUE(mentions(why.reasons, "Cost at short lengths"));
   EXPECT_TRUE(mentions(why.reasons, "No pair meets an angle"));
 }
 
@@ -46,6 +46,22 @@ TEST(Explain, TellsAFactorOfTheMethodFromTheTargets) {
 TEST(Explain, WarnsBeyondWhatWasMeasured) {
   EXPECT_TRUE(mentions(explain(*recommend(test::llama2_spec(), 1 << 20)).cautions, "Beyond 16x"));
   EXPECT_FALSE(mentions(explain(*recommend(test::llama2_spec(), 65536)).cautions, "Beyond 16x"));
+}
+
+TEST(Explain, CitesWhatWasMeasuredNearTheFactor) {
+  const auto measured = [](double factor, const std::string& method) {
+    const auto target = static_cast<std::int64_t>(4096 * factor);
+    return explain(*make_plan(test::llama2_spec(), target, test::method(method))).measured;
+  };
+  EXPECT_EQ(measured(16, "mrrope-pro").rfind("Measured at 16 times", 0), 0U);
+  EXPECT_NE(measured(16, "mrrope-pro").find("against yarn"), std::string::npos);
+  EXPECT_NE(measured(16, "yarn").find("against mrrope-pro"), std::string::npos);
+  EXPECT_EQ(measured(5, "mrrope-pro").rfind("Measured at 4 times", 0), 0U);
+}
+
+TEST(Explain, CitesNoMeasurementOfAnotherTable) {
+  EXPECT_EQ(explain(*make_plan(test::llama2_spec(), 65536, test::method("mrrope-pro:low=3"))).measured, "");
+  EXPECT_EQ(explain(*recommend(test::llama2_spec(), 4096)).measured, "");
 }
 
 TEST(Explain, SpeaksOfTheModelsOwnScalingAndOfSlidingLayers) {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// Made by `tools/atlas.py pages` from docs/results/atlas. A tally counts where a method was better than another one,
+// worse or tied: perplexity at the longest and at the trained length by models, answers by models and kinds of prompts.
+#pragma once
+
+#include <string_view>
+
+namespace mrrope::plan {
+
+struct Tally {
+  int better, worse, tied;
+};
+
+struct Meeting {
+  double factor;
+  std::string_view method, against;
+  int models;
+  Tally longest, trained, answers;
+};
+
+inline constexpr Meeting kMeetings[] = {
+    {4, "ntk", "mrrope-pro", 1, {0, 1, 0}, {1, 0, 0}, {0, 0, 2}},
+    {4, "yarn-rotations", "mrrope-pro", 1, {0, 1, 0}, {0, 0, 1}, {0, 0, 2}},
+    {4, "yarn", "mrrope-pro", 1, {0, 0, 1}, {0, 0, 1}, {0, 0, 2}},
+    {4, "mrrope-uni", "mrrope-pro", 1, {0, 0, 1}, {0, 0, 1}, {0, 0, 2}},
+    {4, "mrrope-pro", "yarn", 1, {0, 0, 1}, {0, 0, 1}, {0, 0, 2}},
+    {16, "ntk", "mrrope-pro", 1, {0, 0, 0}, {0, 0, 0}, {0, 0, 2}},
+    {16, "yarn-rotations", "mrrope-pro", 1, {0, 0, 0}, {0, 0, 0}, {0, 1, 1}},
+    {16, "yarn", "mrrope-pro", 1, {0, 0, 0}, {0, 0, 0}, {0, 0, 2}},
+    {16, "mrrope-uni", "mrrope-pro", 1, {0, 0, 0}, {0, 0, 0}, {0, 1, 1}},
+    {16, "mrrope-pro", "yarn", 1, {0, 0, 0}, {0, 0, 0}, {0, 0, 2}},
+};
+
+}  // namespace mrrope::plan

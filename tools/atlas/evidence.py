@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""src/plan/evidence_table.h: what `mrrope plan` says was measured of a method, from the differences of the atlas.
+
+A method meets another in the places where choice.py lets plans meet; the recommended method is held against the YaRN that engines
+run, every other one against the recommended.
+"""
+from . import READING, ROOT
+from .choice import places
+
+FILE = ROOT / "src" / "plan" / "evidence_table.h"
+RECOMMENDED, DEPLOYED = "mrrope-pro", "yarn"
+METHODS = ("ntk", "yarn-rotations", "yarn", "mrrope-uni", "mrrope-pro")
+KINDS = ("longest", "trained", "answers")
+
+HEAD = """// SPDX-License-Identifier: MIT
+//
+// Made by `tools/atlas.py pages` from docs/results/atlas. A tally counts where a method was better than another one,
+// worse or tied: perplexity at the longest and at the trained length by models, answers by models and kinds of prompts.
+#pragma once
+
+#include <string_view>
+
+namespace mrrope::plan {
+
+struct Tally {
+  int better, worse, tied;
+};
+
+struct Meeting {
+  double factor;
+  std::string_view method, against;
+  int models;
+  Tally longest, trained, answers;
+};
+
+inline constexpr Meeting kMeetings[] = {
+"""
+
+
+def kind_of(cells, measure, length):
+    if measure != READING:
+        return "answers"
+    return "trained" if length == cells.trained else "longest"
+
+
+def tallies(models, factor, method, against):
+    """{kind: [better, worse, tied]} and the number of models."""
+    found, seen = {kind: [0, 0, 0] for kind in KINDS}, set()
+    for cells in models:
+        for measure, length in places(cells, factor):
+            difference = cells.difference(measure, factor, method, against, length)
+            if difference and not difference.too_few:
+                found[kind_of(cells, measure, length)][{1: 0, -1: 1, 0: 2}[difference.better]] += 1
+                seen.add(cells.name)
+    return found, len(seen)
+
+
+def rows(models):
+    for factor in sorted({factor for cells in models for factor in cells.factors()}):
+        for method in METHODS:
+            against = DEPLOYED if method == RECOMMENDED else RECOMMENDED
+            found, count = tallies(models, factor, method, against)
+            if count:
+                counts = ", ".join("{" + ", ".join(map(str, found[kind])) + "}" for kind in KINDS)
+                yield f'    {{{factor:g}, "{method}", "{against}", {count}, {counts}}},\n'
+
+
+def header(models):
+    return HEAD + "".join(rows(models)) + "};\n\n}  // namespace mrrope::plan\n"
