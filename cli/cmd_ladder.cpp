@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// mrrope ladder: several servings of one model, so that short prompts pay nothing, and the files that deploy them.
+// mrrope ladder: several servings of one model, so that long prompts cost short ones nothing, and the files that deploy
+// them.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -145,7 +146,7 @@ int run_ladder(const LadderOptions& options) {
 void add_ladder(CLI::App& program, Action& action) {
   auto options = std::make_shared<LadderOptions>();
   CLI::App* command = program.add_subcommand("ladder",
-                                             "several servings of one model: short prompts pay nothing\n"
+                                             "several servings of one model, at no cost to short prompts\n"
                                              "\n"
                                              "  mrrope ladder model.gguf -c 32k -o deploy\n"
                                              "  mrrope ladder model.gguf --rungs 8k,16k,32k -o deploy\n"

@@ -127,7 +127,7 @@ class Maker {
   Result<std::vector<Plan>> made_plans() {
     Result<std::vector<std::int64_t>> all = lengths();
     if (!all) return all.error();
-    // Short prompts pay nothing only where the model is served as it is
+    // Short prompts lose nothing only where the model is served as it is
     const Result<Plan> first = wanted(all->front());
     if (!first) return first.error();
     if (all->front() > spec_.context_trained && !std::holds_alternative<None>(first->method.law)) {

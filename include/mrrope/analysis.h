@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What a table does to a model, before any model is run: how far similar tokens still attract each other, which angles
-// are new, what short prompts pay, how well positions can be read back.
+// are new, the cost at short lengths, how well positions can be read back.
 //
 //   Spectrum s = plain_spectrum(128, 10000, 4096);
 //   Table t = table(s, 16, MrRopePro{});
@@ -70,8 +70,8 @@ struct Exposure {
   int unseen_pairs = 0;
   // The largest such angle over the largest trained one; 1 if nothing is unseen.
   double unseen_ratio = 1;
-  // What short prompts pay: over a text of the trained length, the most displaced pair is off by this many turns from
-  // where training put it, max_i r_i |1 - 1/s_i|. 0 for an unchanged table. [T35]
+  // The cost at short lengths: over a text of the trained length, the most displaced pair is off by this many turns
+  // from where training put it, max_i r_i |1 - 1/s_i|. 0 for an unchanged table. [T35]
   double short_drift_turns = 0;
   // The pair that pays it.
   int short_drift_pair = 0;

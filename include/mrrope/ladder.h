@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Ladder: several servings of the same weights, so that short prompts pay nothing for long ones.
+// Ladder: several servings of the same weights, so that long prompts cost short ones nothing.
 //
 //   Result<std::vector<std::int64_t>> lengths = choose_rungs(*spec, 32768);   // 8192, 16384, 32768
 //   Result<Ladder> ladder = make_ladder(*spec, *lengths);

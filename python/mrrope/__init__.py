@@ -7,7 +7,7 @@
     plan.inv_freq, plan.attention_scale                  # what any engine needs
     mrrope.extend("Llama-3-8B", "32k")                   # into the file, for as many engines as one file can serve
     with mrrope.patch(model, plan): model.generate(...)  # a transformers model, while it runs
-    mrrope.patch(model, mrrope.ladder(model.config, "32k"))  # the same, and short prompts pay nothing
+    mrrope.patch(model, mrrope.ladder(model.config, "32k"))  # the same, at no cost to short prompts
     mrrope.tune(model, tokenizer, "32k").plan            # the plan that measures best on it
     mrrope.probe("http://localhost:8000", model, tokenizer)  # the table that a running server really uses
 

@@ -139,7 +139,7 @@ void bind_analysis(nb::module_& m) {
   bind_radix(m);
   bind_bound(m);
 
-  nb::class_<Exposure>(m, "Exposure", "What is new to a model, and what short prompts pay.")
+  nb::class_<Exposure>(m, "Exposure", "What is new to a model, and the cost at short lengths.")
       .def_ro("unseen_pairs", &Exposure::unseen_pairs, "Pairs that meet angles beyond their training. [T34]")
       .def_ro("unseen_ratio", &Exposure::unseen_ratio, "The largest such angle over the largest trained one.")
       .def_ro("short_drift_turns", &Exposure::short_drift_turns,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Where in a text a plan loses, and what short texts pay for it.
+// Where in a text a plan loses, and the cost at short lengths.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -84,7 +84,7 @@ std::optional<Figure> short_figure(const Context& context) {
     if (row.method == "none" && row.length <= trained) length = std::max(length, row.length);
   }
   if (length == 0) return std::nullopt;
-  Figure figure{.name = "short", .title = fmt::format("What short texts pay ({} tokens)", format_context(length))};
+  Figure figure{.name = "short", .title = fmt::format("Cost at short lengths ({} tokens)", format_context(length))};
   figure.data.columns = {"plan", "length", "ppl", "percent", "low", "high", "verdict", "kl", "documents"};
   figure.table.header = {"plan", "perplexity", "against none", "KL, nats a token"};
   std::vector<eval::PlanName> shown;
