@@ -190,7 +190,7 @@ def test_ten_million_tokens_on_a_text_is_as_likely_as_near_the_start(tmp_path):
     were turned, so even exact angles leave a change of -ln p, which no formula gives. It is measured: as the largest of sixteen
     changes from 0 to positions 200 … 950. From 200 on the slowest pair (1.3e-4 rad per token) has turned by 50 roundings (2^-11),
     so that these sixteen are roundings drawn anew, and ten million tokens on is one draw more. Twice the largest of sixteen is
-    about 3.5 standard deviations. ggml's angles are wrong by half a radian there, for the pairs that turn by one per token."""
+    about 3.5 standard deviations. There ggml's angles come in steps of half a radian for fast pairs."""
     text, prompts = TEXT.read_bytes()[:8 * 511], tmp_path / "prompts"
     prompts.write_bytes(b"".join(text[511 * i : 511 * (i + 1)] + b"\0\0" for i in range(8)))
     near, far = range(200, 1000, 50), 10**7
