@@ -22,6 +22,8 @@
 #include <string>
 #include <vector>
 
+#include "reading.h"
+
 namespace {
 
 using Weights = std::vector<float>;  // of all layers, (head, query, key) each
@@ -38,38 +40,20 @@ bool on_node(ggml_tensor* node, bool ask, void* user_data) {
   return ask ? wanted : true;
 }
 
-double minus_ln_p(const float* logits, int n_vocab, llama_token next) {
-  const double most = *std::max_element(logits, logits + n_vocab);
-  double sum = 0;
-  for (int i = 0; i < n_vocab; ++i) sum += std::exp(logits[i] - most);
-  return most + std::log(sum) - logits[next];
-}
-
 struct Look {
   Weights weights;
   double nll = 0;
 };
 
 Look look_at(llama_context* context, const std::vector<llama_token>& tokens, llama_pos first, Weights& sink) {
-  llama_memory_clear(llama_get_memory(context), true);
   sink.clear();
-  const auto count = static_cast<int>(tokens.size());
-  llama_batch batch = llama_batch_init(count, 0, 1);
-  batch.n_tokens = count;
-  for (int i = 0; i < count; ++i) {
-    batch.token[i] = tokens[static_cast<std::size_t>(i)];
-    batch.pos[i] = first + i;
-    batch.n_seq_id[i] = 1;
-    batch.seq_id[i][0] = 0;
-    batch.logits[i] = 1;
-  }
-  if (llama_decode(context, batch) != 0) std::exit(1);
+  if (!reading::read_at(context, tokens, first, 0)) std::exit(1);
   Look look;
   const int n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(llama_get_model(context)));
-  for (int i = 0; i + 1 < count; ++i) {
-    look.nll += minus_ln_p(llama_get_logits_ith(context, i), n_vocab, batch.token[i + 1]) / (count - 1);
+  for (std::size_t i = 1; i < tokens.size(); ++i) {
+    const float* logits = llama_get_logits_ith(context, static_cast<int>(i) - 1);
+    look.nll += reading::minus_ln_p(logits, n_vocab, tokens[i]) / static_cast<double>(tokens.size() - 1);
   }
-  llama_batch_free(batch);
   look.weights = sink;
   return look;
 }
@@ -86,11 +70,8 @@ int main(int argc, char** argv) {
   ggml_backend_load_all();
   llama_model* model = llama_model_load_from_file(argv[1], llama_model_default_params());
   if (model == nullptr) return 1;
-  std::vector<llama_token> tokens(text.size() + 2);
-  const int length = static_cast<int>(std::min<std::size_t>(text.size(), 8 * count));
-  const int found = llama_tokenize(llama_model_get_vocab(model), text.data(), length, tokens.data(),
-                                   static_cast<int>(tokens.size()), true, false);
-  if (found < static_cast<int>(count)) return 1;
+  std::vector<llama_token> tokens = reading::tokens_of(model, text.substr(0, 8 * count));
+  if (tokens.size() < count) return 1;
   tokens.resize(count);
 
   llama_context_params params = llama_context_default_params();

@@ -92,12 +92,12 @@ def llama_bin(name, *options):
 
 @functools.cache
 def program(name):
-    """A program of this folder: llama_logits, bare_decode, attention, cache_log."""
+    """A program of this folder: llama_logits, bare_decode, attention, shifted, cache_log."""
     def make(folder):
         run("cmake", "-S", HERE, "-B", folder, f"-DCMAKE_PREFIX_PATH={llama_prefix()}")
         run("cmake", "--build", folder)
 
-    sources = [*sorted(HERE.glob("*.cpp")), HERE / "CMakeLists.txt"]
+    sources = [*sorted(HERE.glob("*.cpp")), HERE / "reading.h", HERE / "CMakeLists.txt"]
     return cached(f"llama_programs-{key(llama_prefix().name, *sources)}", make) / name
 
 
