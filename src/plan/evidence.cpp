@@ -24,16 +24,19 @@ const Meeting* nearest(const std::string& method, double factor) {
   return best;
 }
 
-// "better 2, tied 5"; empty: nothing was compared.
+// "tied in both comparisons", "better in 2, tied in 5 of 7 comparisons"; empty: nothing was compared.
 std::string words(const Tally& tally) {
+  const int all = tally.better + tally.worse + tally.tied;
   std::string out;
-  const auto add = [&out](std::string_view word, int count) {
-    if (count > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", word, count);
-  };
-  add("better", tally.better);
-  add("worse", tally.worse);
-  add("tied", tally.tied);
-  return out;
+  for (const auto& [word, count] : {std::pair{"better", tally.better}, {"worse", tally.worse}, {"tied", tally.tied}}) {
+    if (count == 0) continue;
+    if (count == all) {
+      return all == 1 ? word
+                      : fmt::format("{} in {} comparisons", word, all == 2 ? "both" : fmt::format("all {}", all));
+    }
+    out += fmt::format("{}{} in {}", out.empty() ? "" : ", ", word, count);
+  }
+  return out.empty() ? out : fmt::format("{} of {} comparisons", out, all);
 }
 
 }  // namespace
@@ -44,11 +47,11 @@ std::optional<std::string> evidence(const Plan& plan) {
   std::string tallies;
   for (const auto& [what, tally] : {std::pair{"perplexity", meeting->longest},
                                     {"perplexity within the trained length", meeting->trained},
-                                    {"kinds of answers", meeting->answers}}) {
+                                    {"answers", meeting->answers}}) {
     const std::string counts = words(tally);
     if (!counts.empty()) tallies += fmt::format("{}{} {}", tallies.empty() ? "" : "; ", what, counts);
   }
-  return fmt::format("Measured at {:g} times the trained length on {} small model{}, against {}: {} (docs/results).",
+  return fmt::format("Measured at {:g} times the trained length on {} small model{}, against {} (docs/results): {}.",
                      meeting->factor, meeting->models, meeting->models == 1 ? "" : "s", meeting->against, tallies);
 }
 

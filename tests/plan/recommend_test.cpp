@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "tests/support/specs.h"
 
 namespace mrrope {
@@ -57,6 +59,22 @@ TEST(Explain, CitesWhatWasMeasuredNearTheFactor) {
   EXPECT_NE(measured(16, "mrrope-pro").find("against yarn"), std::string::npos);
   EXPECT_NE(measured(16, "yarn").find("against mrrope-pro"), std::string::npos);
   EXPECT_EQ(measured(5, "mrrope-pro").rfind("Measured at 4 times", 0), 0U);
+}
+
+TEST(Explain, CountsComparisonsInWords) {
+  const std::string counts =
+      "(better|worse|tied)( in both comparisons| in all \\d+ comparisons| in \\d+(, (worse|tied) in \\d+)+ of \\d+ "
+      "comparisons)?";
+  const std::string item = "(perplexity|perplexity within the trained length|answers) " + counts;
+  const std::regex sentence(
+      R"(Measured at \d+ times the trained length on \d+ small models?, against [a-z-]+ \(docs/results\): )" + item +
+      "(; " + item + ")*\\.");
+  for (const std::int64_t factor : {2, 4, 8, 16, 32, 64}) {
+    for (const char* method : {"ntk", "yarn", "yarn-rotations", "mrrope-uni", "mrrope-pro"}) {
+      const auto said = explain(*make_plan(test::llama2_spec(), 4096 * factor, test::method(method))).measured;
+      EXPECT_TRUE(std::regex_match(said, sentence)) << said;
+    }
+  }
 }
 
 TEST(Explain, CitesNoMeasurementOfAnotherTable) {
