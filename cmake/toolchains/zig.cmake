@@ -22,8 +22,10 @@ endif()
 
 execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/../../tools/zig --path OUTPUT_VARIABLE mrrope_zig
                 OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-set(CMAKE_C_COMPILER ${mrrope_zig} cc -target ${MRROPE_ZIG_TARGET})
-set(CMAKE_CXX_COMPILER ${mrrope_zig} c++ -target ${MRROPE_ZIG_TARGET})
+# The first macOS of Apple's processors; by default zig asks for the one before the last
+string(REGEX REPLACE "macos$" "macos.11.0" mrrope_zig_target ${MRROPE_ZIG_TARGET})
+set(CMAKE_C_COMPILER ${mrrope_zig} cc -target ${mrrope_zig_target})
+set(CMAKE_CXX_COMPILER ${mrrope_zig} c++ -target ${mrrope_zig_target})
 set(CMAKE_CXX_COMPILER_LAUNCHER "")  # zig has a cache of its own, and ccache does not understand the call
 # To link one program for a question of CMake, zig would first compile all of libc++, for minutes
 if(NOT DEFINED CMAKE_TRY_COMPILE_TARGET_TYPE)

@@ -11,19 +11,18 @@ macOS only what their header says is looked at: position independent, no executa
 import os
 import pathlib
 import re
-import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
+
+import mach_o
 
 CHECKSEC = pathlib.Path(__file__).resolve().parents[1] / "hardening/checksec.py"
 # mov, sub, xor or cmp of a 64-bit register with %fs:0x28
 GUARDED = re.compile(rb"\x64[\x48\x4c][\x8b\x2b\x33\x3b].\x25\x28\x00\x00\x00", re.DOTALL)
 FEW = 100  # the compiler's own libraries have a dozen
 PARTS = {"linux-x64", "linux-arm64", "macos-arm64", "macos-x64", "debs"}
-# Flags of a Mach-O header
-MACH_O, PIE, STACK_IS_CODE = 0xFEEDFACF, 0x200000, 0x20000
 
 
 def static_facts(path):
@@ -40,8 +39,8 @@ def static_facts(path):
 
 
 def macos_facts(path):
-    magic, flags = struct.unpack_from("<I20xI", path.read_bytes())
-    return {"Mach-O": magic == MACH_O, "PIE": bool(flags & PIE), "NX": not flags & STACK_IS_CODE}
+    program = mach_o.Program(path.read_bytes())
+    return {"Mach-O": program.magic == mach_o.MAGIC, "PIE": bool(program.flags & mach_o.PIE), "NX": not program.flags & mach_o.STACK_IS_CODE}
 
 
 def check_archive(archive, folder):
