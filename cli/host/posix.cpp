@@ -7,6 +7,7 @@
 #include <unistd.h>
 #ifdef __APPLE__
 #include <mach-o/dyld.h>
+extern char** environ;  // glibc declares it, POSIX leaves it to the program
 #endif
 
 #include <algorithm>
@@ -97,8 +98,8 @@ std::optional<int> run_this_program(std::vector<std::string> words) {
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   sigset_t interrupt;
-  ::sigemptyset(&interrupt);
-  ::sigaddset(&interrupt, SIGINT);
+  sigemptyset(&interrupt);  // macros on macOS
+  sigaddset(&interrupt, SIGINT);
   ::posix_spawnattr_setsigdefault(&attributes, &interrupt);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   const auto before = std::signal(SIGINT, SIG_IGN);
