@@ -31,8 +31,12 @@ set(CMAKE_CXX_COMPILER_LAUNCHER "")  # zig has a cache of its own, and ccache do
 if(NOT DEFINED CMAKE_TRY_COMPILE_TARGET_TYPE)
   set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 endif()
+set(mrrope_asks_for_pie YES)
+if(CMAKE_SYSTEM_NAME STREQUAL "Darwin")
+  set(mrrope_asks_for_pie NO)  # every program is, and zig's linker does not know the option
+endif()
 foreach(answer PIE NO_PIE)
-  set(CMAKE_CXX_LINK_${answer}_SUPPORTED YES CACHE INTERNAL "")
+  set(CMAKE_CXX_LINK_${answer}_SUPPORTED ${mrrope_asks_for_pie} CACHE INTERNAL "")
 endforeach()
 set(CMAKE_EXE_LINKER_FLAGS_RELEASE_INIT -s)  # the strip of this system does not know the others' files
 # GNU ar makes archives that nothing links with objects of macOS
