@@ -4,6 +4,7 @@ file as the tool does.
 
     $(tools/engine_env train) -m pytest -q tests/lab
 """
+import dataclasses
 import json
 import os
 import pathlib
@@ -22,7 +23,7 @@ import harness  # noqa: E402  pylint: disable=wrong-import-position  # first: sk
 
 torch = pytest.importorskip("torch", reason="tools/engine_env train")
 import train_lab  # noqa: E402  pylint: disable=wrong-import-position
-from lab import muon  # noqa: E402  pylint: disable=wrong-import-position
+from lab import gguf_file, muon  # noqa: E402  pylint: disable=wrong-import-position
 from lab.model import Rotation  # noqa: E402  pylint: disable=wrong-import-position
 
 # The same program with steps of 2 rows, a line and a checkpoint for each, and no measuring at the end.
@@ -130,6 +131,15 @@ def _exported(data, whole):
     subprocess.run([sys.executable, ROOT / "tools" / "train_lab.py", "export", whole, whole / "lab.gguf"], check=True,
                    env=os.environ | {"MRROPE_DATA": str(data)})
     return whole / "lab.gguf"
+
+
+def test_a_file_is_read_back_as_the_model_that_was_written(whole, exported):
+    model, _ = train_lab.load(whole)
+    again = gguf_file.read(exported)
+    assert again.shape == dataclasses.replace(model.shape, dropout=0.0)
+    for (name, written), (same_name, read) in zip(model.state_dict().items(), again.state_dict().items(), strict=True):
+        assert name == same_name
+        assert torch.equal(read, written.half().float() if written.dim() == 2 else written)
 
 
 TEXT = """Call me Ishmael.  Some years ago--never mind how long, “I've” seen 1234567 of 89; it's\tl'été\n\n\n 12

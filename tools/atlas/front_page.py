@@ -111,6 +111,6 @@ def page(models):
 
 
 def older():
-    """Pages that were written by hand stay until their cells are in the atlas."""
+    """What other tools or people wrote; the latter until their cells are in the atlas."""
     pages = sorted(path for path in FRONT.parent.glob("*.md") if path != FRONT)
-    return ["## Older pages, by hand", "", ", ".join(f"[{path.stem}]({path.name})" for path in pages) + ".", ""]
+    return ["## Other pages", "", ", ".join(f"[{path.stem}]({path.name})" for path in pages) + ".", ""]

@@ -2,8 +2,9 @@
 """A model as a GGUF file of F16, for tools/train_tiny.py and tools/train_lab.py; llama-quantize makes it Q8_0."""
 import gguf
 import numpy as np
+import torch
 
-from lab.model import HEAD_DIM, NORM_EPSILON, ROPE_BASE
+from lab.model import HEAD_DIM, NORM_EPSILON, ROPE_BASE, Model, Shape
 
 
 def write(path, model, name, context, tokenizer):
@@ -33,3 +34,14 @@ def write(path, model, name, context, tokenizer):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def read(path, dropout=0.0):
+    """The model of a file that `write` made, or llama-quantize from one, in float32."""
+    file = gguf.GGUFReader(path)
+    shape = Shape(*(int(file.fields[key].contents()) for key in (
+        "llama.vocab_size", "llama.embedding_length", "llama.block_count", "llama.attention.head_count",
+        "llama.attention.head_count_kv", "llama.feed_forward_length")), dropout)
+    model = Model(shape)
+    model.load_state_dict({t.name: torch.from_numpy(gguf.dequantize(t.data, t.tensor_type).copy()) for t in file.tensors})
+    return model
