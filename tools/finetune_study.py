@@ -78,11 +78,12 @@ def measure(model, corpus, rotate):
     """-ln p of a byte in each window (its first 512, all of it, its last 512), and the share of questions
     with the right answer."""
     model.eval()
-    losses = train_tiny.held_out_losses(model, corpus, WINDOWS, LENGTH, cut(rotate, LENGTH - 1))
+    rotate = cut(rotate, LENGTH - 1)  # the last token is not read
+    losses = train_tiny.held_out_losses(model, corpus, WINDOWS, LENGTH, rotate)
     parts = {"short": losses[:, : SHORT - 1], "all": losses, "last": losses[:, -SHORT:]}
     figures = {name: part.mean(1).tolist() for name, part in parts.items()}
     for name, (family, options) in ASKED.items():
-        figures[name] = train_tiny.retrieved(model, corpus, family, QUESTIONS, LENGTH, cut(rotate, LENGTH - 1), **options)
+        figures[name] = train_tiny.retrieved(model, corpus, family, QUESTIONS, LENGTH, rotate, **options)
     model.train()
     return figures
 

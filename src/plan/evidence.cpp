@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <utility>
 
 #include "mrrope/catalogue.h"
 #include "plan/evidence_table.h"

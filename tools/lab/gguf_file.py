@@ -36,12 +36,12 @@ def write(path, model, name, context, tokenizer):
     writer.close()
 
 
-def read(path, dropout=0.0):
+def read(path):
     """The model of a file that `write` made, or llama-quantize from one, in float32."""
     file = gguf.GGUFReader(path)
     shape = Shape(*(int(file.fields[key].contents()) for key in (
         "llama.vocab_size", "llama.embedding_length", "llama.block_count", "llama.attention.head_count",
-        "llama.attention.head_count_kv", "llama.feed_forward_length")), dropout)
+        "llama.attention.head_count_kv", "llama.feed_forward_length")))
     model = Model(shape)
     model.load_state_dict({t.name: torch.from_numpy(gguf.dequantize(t.data, t.tensor_type).copy()) for t in file.tensors})
     return model
