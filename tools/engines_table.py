@@ -15,8 +15,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import generated
+
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs/engines.md"
-BEGIN, END = "<!-- generated: tools/engines_table.py -->\n", "<!-- end -->\n"
+MARKS = "<!-- generated: tools/engines_table.py -->\n", "<!-- end -->\n"
 
 LLAMA = {
     "model_type": "llama",
@@ -49,11 +51,9 @@ TYPES = {
 def main():
     dump = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as folder:
-        text = generated(dump, Path(folder))
+        text = tables(dump, Path(folder))
     document = DOCUMENT.read_text(encoding="utf-8")
-    head, rest = document.split(BEGIN)
-    tail = rest.split(END)[1]
-    renewed = head + BEGIN + text + END + tail
+    renewed = generated.renewed(document, MARKS, text)
     if "--check" in sys.argv:
         if renewed != document:
             print(f"{DOCUMENT} is not current; run tools/engines_table.py {sys.argv[1]}")
@@ -67,7 +67,7 @@ def ask(dump, *args):
     return json.loads(run.stdout)
 
 
-def generated(dump, folder):
+def tables(dump, folder):
     engines = ask(dump, "engines")
     cells, notes = {}, {engine["name"]: [] for engine in engines}
     for kind, rope in TYPES.items():

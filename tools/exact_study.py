@@ -14,7 +14,6 @@ of paired differences: 95 %, by drawing texts anew. The result does not depend o
 """
 import argparse
 import concurrent.futures
-import datetime
 import json
 import math
 import os
@@ -26,6 +25,9 @@ import sys
 import tempfile
 import typing
 
+import generated
+from interval import interval
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "llama"))
 import harness  # noqa: E402  pylint: disable=wrong-import-position
@@ -33,7 +35,7 @@ import numpy as np  # noqa: E402  pylint: disable=wrong-import-position
 
 DOCUMENT, TINY = ROOT / "docs" / "rotary.md", ROOT / "tests" / "models" / "tiny-512.gguf"
 NOVEL = pathlib.Path(os.environ.get("MRROPE_DATA", ROOT.parent / "shared" / "data")) / "novels" / "the-moonstone.md"
-BEGIN, END = "<!-- generated: tools/exact_study.py -->\n", "<!-- end study -->\n"
+MARKS = "<!-- generated: tools/exact_study.py -->\n", "<!-- end study -->\n"
 # 1000 is near enough for float32 to be right: what changes there comes of rounding turned keys and queries to float16.
 POSITIONS = [0, 10**3, 10**5, 10**6, 10**7]
 
@@ -101,13 +103,6 @@ def read(case, environment):
     return {position: tuple(rows(position, key) for key in ("tokens", "nll", "found")) for position in POSITIONS}
 
 
-def interval(differences, weights):
-    """The weighted mean, and where it lies in 95 % of 10,000 draws of the same number of texts."""
-    drawn = np.random.default_rng(1).integers(len(differences), size=(10_000, len(differences)))
-    means = (differences * weights)[drawn].sum(axis=1) / weights[drawn].sum(axis=1)
-    return np.average(differences, weights=weights), *np.percentile(means, [2.5, 97.5])
-
-
 def cells(readings, position, texts):
     """Perplexity, its change, answers found, change of -ln p per token of an answer."""
     (tokens, start, found_there), (_, here, found) = readings[0], readings[position]
@@ -135,9 +130,7 @@ def table(models, plugin):
                 columns = (case.name, f"{position:,}".replace(",", " "), name, *cells(readings, position, case.texts))
                 yield f"| {' | '.join(columns)} |"
     yield ""
-    processor = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    yield f"{processor.group(1) if processor else 'Unknown processor'}, one thread, mrrope at {commit}, {datetime.date.today()}."
+    yield generated.provenance()
 
 
 def cases(options, folder):
@@ -164,8 +157,7 @@ def main():
             print(line, flush=True)  # the next takes minutes
             lines.append(line + "\n")
     if options.write:
-        head, rest = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)
-        DOCUMENT.write_text(head + BEGIN + "".join(lines) + END + rest.split(END)[1], encoding="utf-8")
+        generated.renew(DOCUMENT, MARKS, "".join(lines))
 
 
 if __name__ == "__main__":

@@ -13,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 
+import generated
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "families"))
 import families  # noqa: E402  pylint: disable=wrong-import-position
 
-BEGIN, END = "<!-- families -->\n", "<!-- end of families -->"
+MARKS = "<!-- families -->\n", "<!-- end of families -->"
 ENGINES = {"llama.cpp": "llama.cpp", "vLLM": "vllm", "SGLang": "sglang", "transformers": "transformers5"}
 PLUG_IN = "> plan.json"  # what is offered where no file carries a plan
 
@@ -26,8 +28,7 @@ def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     page = ROOT / "docs" / "models.md"
     text = page.read_text(encoding="utf-8")
-    head, rest = text.split(BEGIN)
-    renewed = head + BEGIN + table(program) + END + rest.split(END)[1]
+    renewed = generated.renewed(text, MARKS, table(program))
     if "--check" in sys.argv:
         if renewed != text:
             print(f"{page} is not current; run tools/families_table.py {sys.argv[1]}")

@@ -11,25 +11,25 @@ order: those of tools/train_tiny.py's last stage, longer. Only the table differs
 numbers planted in it. RUN_DIR gets one JSON file for each table, written when that run has ended.
 """
 import argparse
-import datetime
 import json
 import math
 import os
 import pathlib
 import random
-import re
 import subprocess
 
 import numpy as np
 import torch
 
+import generated
 import train_tiny
+from interval import interval
 from lab import gguf_file, training
 from lab.model import Rotation
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TINY, DOCUMENT = ROOT / "tests" / "models" / "tiny-512.gguf", ROOT / "docs" / "results" / "fine-tuning.md"
-BEGIN, END = "<!-- generated: tools/finetune_study.py -->\n", "<!-- end study -->\n"
+MARKS = "<!-- generated: tools/finetune_study.py -->\n", "<!-- end study -->\n"
 
 SHORT, LENGTH = train_tiny.CONTEXT, 4 * train_tiny.CONTEXT
 # The last is what `mrrope tune` found for this model at 4 times (docs/tune.md).
@@ -124,11 +124,8 @@ def perplexity(losses):
 
 def change(losses, against):
     """Percent of perplexity, and 95 % by drawing windows anew; paired."""
-    paired = np.array(losses) - np.array(against)
-    drawn = np.random.default_rng(1).integers(len(paired), size=(10_000, len(paired)))
-    low, high = np.percentile(paired[drawn].mean(1), [2.5, 97.5])
-    percent = [100 * math.expm1(x) for x in (paired.mean(), low, high)]
-    return "{:+.1f} % ({:+.1f} … {:+.1f})".format(*percent) + " \\*" * bool(low > 0 or high < 0)
+    middle, low, high = (100 * math.expm1(x) for x in interval(np.array(losses) - np.array(against)))
+    return f"{middle:+.1f} % ({low:+.1f} … {high:+.1f})" + " \\*" * bool(low > 0 or high < 0)
 
 
 def rows(runs, step):
@@ -151,10 +148,7 @@ def page(folder):
         yield "|---" + "|---:" * (len(head) - 1) + "|"
         yield from rows(runs, step)
         yield ""
-    processor = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    yield (f"{WINDOWS} texts, {QUESTIONS} questions of each kind. {processor.group(1) if processor else 'Unknown processor'}, one thread, "
-           f"mrrope at {commit}, {datetime.date.today()}.")
+    yield f"{WINDOWS} texts, {QUESTIONS} questions of each kind. {generated.provenance()}"
 
 
 def main():
@@ -168,8 +162,7 @@ def main():
     lines = [line + "\n" for line in page(options.run)]
     print("".join(lines), end="")
     if options.write:
-        head, rest = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)
-        DOCUMENT.write_text(head + BEGIN + "".join(lines) + END + rest.split(END)[1], encoding="utf-8")
+        generated.renew(DOCUMENT, MARKS, "".join(lines))
 
 
 if __name__ == "__main__":

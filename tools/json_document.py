@@ -11,9 +11,11 @@ import json
 import pathlib
 import sys
 
+import generated
+
 DOCS = pathlib.Path(__file__).resolve().parents[1] / "docs"
 DOCUMENT = DOCS / "json.md"
-BEGIN, END = "<!-- generated: tools/json_document.py -->\n", "<!-- end -->\n"
+MARKS = "<!-- generated: tools/json_document.py -->\n", "<!-- end -->\n"
 
 
 def resolved(schema, root):
@@ -64,9 +66,8 @@ def section(path):
 
 def main():
     text = DOCUMENT.read_text(encoding="utf-8")
-    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     parts = [section(path) for path in sorted((DOCS / "schemas").glob("*.schema.json"))]
-    current = text[:start] + "\n" + "\n".join(parts) + "\n" + text[end:]
+    current = generated.renewed(text, MARKS, "\n" + "\n".join(parts) + "\n")
     if sys.argv[1:] == ["--check"]:
         if current != text:
             sys.exit("docs/json.md is not what docs/schemas say; tools/json_document.py renews it")

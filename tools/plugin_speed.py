@@ -22,12 +22,14 @@ import subprocess
 import sys
 import tempfile
 
+import generated
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "llama"))
 import harness  # noqa: E402  pylint: disable=wrong-import-position
 
 DOCUMENT = ROOT / "docs" / "plugin.md"
-BEGIN, END = "<!-- generated: tools/plugin_speed.py -->\n", "<!-- end -->\n"
+MARKS = "<!-- generated: tools/plugin_speed.py -->\n", "<!-- end -->\n"
 TASKS = {"prompt of 512": ["-p", 512, "-n", 0], "one at a time": ["-p", 0, "-n", 64]}
 
 
@@ -88,8 +90,7 @@ def main():
     options.model = options.model or harness.smollm2()
     text = "\n".join(table(options)) + "\n"
     if options.write:
-        head, rest = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)
-        DOCUMENT.write_text(head + BEGIN + text + END + rest.split(END)[1], encoding="utf-8")
+        generated.renew(DOCUMENT, MARKS, text)
     print(text, end="")
 
 

@@ -19,12 +19,14 @@ import subprocess
 import sys
 import tempfile
 
+import generated
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "llama"))
 import harness  # noqa: E402  pylint: disable=wrong-import-position
 
 DOCUMENT, PICTURE = ROOT / "docs" / "rotary.md", ROOT / "docs" / "rotary-far.svg"
-BEGIN, END = "<!-- generated: tools/rotary_far.py -->\n", "<!-- end far -->\n"
+MARKS = "<!-- generated: tools/rotary_far.py -->\n", "<!-- end far -->\n"
 POSITIONS = [2**12, 2**14, 2**17, 2**20, 2**24 - 512]
 NAMES = {2**12: "4096", 2**14: "16 384", 2**17: "131 072", 2**20: "1 048 576", 2**24 - 512: "16 776 704"}
 
@@ -79,8 +81,7 @@ def main():
         theirs, ours = measure(model, {}), measure(model, {"GGML_BACKEND_PATH": str(options.plugin)})
     text = "\n".join(table(ours, theirs)) + "\n"
     if options.write:
-        head, rest = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)
-        DOCUMENT.write_text(head + BEGIN + text + END + rest.split(END)[1], encoding="utf-8")
+        generated.renew(DOCUMENT, MARKS, text)
         PICTURE.write_text("\n".join(picture(ours, theirs)) + "\n", encoding="utf-8")
     print(text, end="")
 

@@ -14,14 +14,14 @@ processor time of one thread, medians; the spread is the distance between the qu
 import argparse
 import json
 import pathlib
-import platform
-import re
 import statistics
 import subprocess
 
+import generated
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DOCUMENT = ROOT / "docs/rotary.md"
-BEGIN, END = "<!-- generated: tools/rotary_ratios.py -->\n", "<!-- end -->\n"
+MARKS = "<!-- generated: tools/rotary_ratios.py -->\n", "<!-- end -->\n"
 
 # layout/type/head_dim/heads/tokens/tile as in bench/bench_rotary.cpp. 32 tokens of 32 heads of 128 f32 are 512 KiB: they
 # stay in a second-level cache. 16384 are 256 MiB: no cache holds them.
@@ -100,14 +100,8 @@ def tables(times, counters, context, repetitions):
         yield f"| {position} | " + " | ".join("" if cell is None else f"{cell:.1e}" for cell in cells) + " |"
     yield ""
     load = ", ".join(f"{x:.1f}" for x in context["load_avg"])
-    yield (f"{processor()}, {context['instruction_set']}, one thread, {repetitions} repetitions, {context['date'][:10]}, "
+    yield (f"{generated.processor()}, {context['instruction_set']}, one thread, {repetitions} repetitions, {context['date'][:10]}, "
            f"load {load}.")
-
-
-def processor():
-    info = pathlib.Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*: (.*)", info.read_text(encoding="utf-8")) if info.exists() else None
-    return found.group(1) if found else platform.machine()
 
 
 def main():
@@ -123,9 +117,7 @@ def main():
         return
     text = "\n".join(tables(times, counters, context, options.repetitions)) + "\n"
     if options.write:
-        document = DOCUMENT.read_text(encoding="utf-8")
-        head, rest = document.split(BEGIN)
-        DOCUMENT.write_text(head + BEGIN + text + END + rest.split(END)[1], encoding="utf-8")
+        generated.renew(DOCUMENT, MARKS, text)
     else:
         print(text, end="")
 
