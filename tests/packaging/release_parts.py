@@ -29,12 +29,6 @@ def made(part, name):
     return path
 
 
-def check_no_place_of_the_builder(program, name):
-    """Folders of the machine that built it, which differ from one to the next: the checkout, the home folder, temporary ones."""
-    for place in (str(ROOT), str(pathlib.Path.home()) + "/.cache", "/tmp/tmp."):
-        assert place.encode() not in program, f"{name} names {place}"
-
-
 def check_embedded(program, name):
     """An object of an older build would carry an older file."""
     for file in EMBEDDED:

@@ -15,7 +15,8 @@ import zipfile
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from release_parts import VERSION, check_embedded, check_no_place_of_the_builder, made
+from builder import check_no_place_of_the_builder
+from release_parts import VERSION, check_embedded, made
 
 NAME = f"mrrope-{VERSION}-windows-x64"
 # Part of every Windows since 7
