@@ -112,7 +112,6 @@ def train(args, data):
     sums = collections.defaultdict(lambda: [0.0, 0.0])  # of each family: weighted losses, weights
     for step in range(done, args.steps):
         tokens, weights, families = recipe.batch(corpus, tokenizer, args.seed, step)
-        torch.manual_seed(args.seed * 1_000_003 + step)  # of dropout
         rate = recipe.learning_rate(step, args.steps)
         rotation = Rotation(tokens.shape[1] - 1)
         for loss, weight, family in zip(*training.optimize(model, optimizers, rate, (tokens, weights), rotation), families):

@@ -19,7 +19,6 @@ class Shape:
     heads: int
     kv_heads: int  # a divisor of heads
     feed_forward: int
-    dropout: float = 0.0  # of what a layer adds, while training
 
 
 class Rotation:
@@ -57,22 +56,15 @@ class Block(nn.Module):
         self.ffn_up = nn.Linear(shape.embedding, shape.feed_forward, bias=False)
         self.ffn_down = nn.Linear(shape.feed_forward, shape.embedding, bias=False)
 
-    def dropped(self, x):
-        """The same features of a whole text: masks of their own for every token took 8 % of the time."""
-        if not self.training or not self.shape.dropout:
-            return x
-        kept = torch.rand(x.shape[0], 1, x.shape[2]) >= self.shape.dropout
-        return x * (kept / (1 - self.shape.dropout)).to(x.dtype)
-
     def forward(self, x, rotate):
         h = narrow(self.attn_norm(x))
         q, k, v = (f(h).unflatten(-1, (-1, HEAD_DIM)) for f in (self.attn_q, self.attn_k, self.attn_v))
         heads_first = (t.transpose(1, 2) for t in (rotate(q), rotate(k), v))
         grouped = self.shape.kv_heads != self.shape.heads
         y = functional.scaled_dot_product_attention(*heads_first, is_causal=True, enable_gqa=grouped)
-        x = x + self.dropped(self.attn_output(y.transpose(1, 2).flatten(-2)))
+        x = x + self.attn_output(y.transpose(1, 2).flatten(-2))
         h = narrow(self.ffn_norm(x))
-        return x + self.dropped(self.ffn_down(functional.silu(self.ffn_gate(h)) * self.ffn_up(h)))
+        return x + self.ffn_down(functional.silu(self.ffn_gate(h)) * self.ffn_up(h))
 
 
 class Model(nn.Module):

@@ -22,14 +22,9 @@ from lab.text import FORM, Draw
 # others. From 2048 to 4096 little is gained; the embedding would double, to a sixth of the model.
 CONTEXT, VOCABULARY = 1024, 2048
 
-# Tokens per second of processor time at 1024 tokens, one thread of a Xeon with AMX, beside a load of 8 (2026-11-18): 3460, 2450
-# and 2200; in 12 hours of two cores 300, 212 and 190 million. Matrix products are 15 % of it, attention 29 %, the rest goes
-# through memory, which is why the smallest is not faster by its size.
 SHAPES = {
-    "smoke": Shape(VOCABULARY, embedding=128, layers=2, heads=2, kv_heads=1, feed_forward=64, dropout=0.1),  # to try the tool
-    "5m": Shape(VOCABULARY, embedding=256, layers=6, heads=4, kv_heads=2, feed_forward=768, dropout=0.1),
-    "8m": Shape(VOCABULARY, embedding=256, layers=10, heads=4, kv_heads=2, feed_forward=768, dropout=0.1),
-    "11m": Shape(VOCABULARY, embedding=384, layers=7, heads=6, kv_heads=2, feed_forward=960, dropout=0.1),
+    "smoke": Shape(VOCABULARY, embedding=128, layers=2, heads=2, kv_heads=1, feed_forward=64),  # to try the tool
+    "2m": Shape(VOCABULARY, embedding=192, layers=4, heads=3, kv_heads=3, feed_forward=640),
 }
 
 FAMILIES = {
@@ -38,20 +33,18 @@ FAMILIES = {
               hidden.reminders, hidden.lines, hidden.object_of_keys, hidden.spoken, lists.tracking, lists.common, lists.frequent)
 }
 
-# The novels are 2.4 million tokens, read some thirty times: a larger model would know them by heart. 32,000 steps are 262 million
-# tokens, 21 hours of one core beside that load.
-SHAPE, STEPS = "5m", 32000
-PEAK_RATE, WARMUP_STEPS, DECAY_SHARE = 2e-3, 200, 0.3
+SHAPE, STEPS = "2m", 3600
+PEAK_RATE, WARMUP_STEPS, DECAY_SHARE = 2e-3, 100, 0.4
 
-TOKENS_PER_STEP = 8192
+TOKENS_PER_STEP = 4096
 # Retrieval needs copying, and copying is learnt from short texts that repeat. (First step, length, share of each family.)
 STAGES = (
     (0, 128, {"repeats": 0.55, "records": 0.30, "novel": 0.15}),
-    (800, 256, {"novel": 0.25, "repeats": 0.10, "records": 0.20, "reminders": 0.20, "single": 0.08, "spoken": 0.05, "lines": 0.06,
+    (500, 256, {"novel": 0.25, "repeats": 0.10, "records": 0.20, "reminders": 0.20, "single": 0.08, "spoken": 0.05, "lines": 0.06,
                  "between": 0.06}),
-    (2400, 512, {"novel": 0.25, "records": 0.08, "reminders": 0.16, "single": 0.06, "several": 0.08, "between": 0.06, "lines": 0.13,
+    (1400, 512, {"novel": 0.25, "records": 0.08, "reminders": 0.16, "single": 0.06, "several": 0.08, "between": 0.06, "lines": 0.13,
                  "spoken": 0.02, "tracking": 0.05, "common": 0.04, "frequent": 0.04, "questions": 0.03}),
-    (8000, CONTEXT, {"novel": 0.22, "records": 0.04, "reminders": 0.10, "single": 0.07, "several": 0.12, "between": 0.06,
+    (2200, CONTEXT, {"novel": 0.22, "records": 0.04, "reminders": 0.10, "single": 0.07, "several": 0.12, "between": 0.06,
                      "lines": 0.13, "object_of_keys": 0.02, "spoken": 0.02, "tracking": 0.06, "common": 0.07, "frequent": 0.06,
                      "questions": 0.03}),
 )
