@@ -23,7 +23,7 @@ def needed(differences):
         return "-" if mean == 0 else "2"
     error = spread / math.sqrt(len(differences))
     n = math.ceil((2.8 * spread / abs(mean)) ** 2) if mean else math.inf
-    return f"{max(n, 2)}" if abs(mean) > 2 * error else f"not told apart by {len(differences)}"
+    return f"{max(n, 2)}" if abs(mean) > 2 * error else f"tied over {len(differences)}"
 
 
 def main():

@@ -54,6 +54,19 @@ Result<void> keep(const std::string& path, const std::string& text, std::string_
   return base::write_output(path, text, ours);
 }
 
+// Half an hour before the end, where the end would be a plan that the file cannot carry.
+void note_what_fits(const TuneCommand& command, const ModelFile& file, const RopeSpec& spec, std::int64_t target) {
+  if (!command.target.empty() || command.eval.json) return;
+  const Result<tune::SpaceOptions> carried = space_for("llama.cpp", file, spec, target);
+  if (!carried) {
+    note("This searches any table. From this file llama.cpp reads none of them; its plug-in for mrrope does.\n");
+  } else if (carried->family != tune::Family::any_table) {
+    note(
+        "This searches any table. From this file llama.cpp reads only settings of YaRN: --target llama.cpp searches "
+        "those.\n");
+  }
+}
+
 int run_tune(TuneCommand command, const std::vector<std::string>& words) {
   const Result<ModelFile> file = open_model(command.eval.model, command.eval.trained);
   if (!file) return fail(file.error());
@@ -65,6 +78,7 @@ int run_tune(TuneCommand command, const std::vector<std::string>& words) {
   if (!options) return fail(Error{options.error().code, options.error().message, "-c"});
   Result<tune::SpaceOptions> space = space_for(command.target, *file, *spec, *target);
   if (!space) return fail(space.error());
+  note_what_fits(command, *file, *spec, *target);
   options->space = *space;
   options->minutes = command.minutes;
   options->token_budget = command.tokens;

@@ -47,6 +47,10 @@ class Cells:
         self.name, self.facts = head["name"], head
         self.runs = read_runs(folder)
         self.theory = json.loads((folder / "theory.json").read_text(encoding="utf-8"))
+        self._texts = {}
+        for line in read_lines(folder / "items.jsonl"):
+            if "text" in line:
+                self._texts.setdefault(line["factor"], set()).add(line["text"])
         self._values, self._differences, self._likelihoods = {}, {}, {}
         for line in read_lines(folder / "verdicts.jsonl"):
             place = (line["measure"], line["factor"], line["task"])
@@ -69,6 +73,10 @@ class Cells:
 
     def factors(self):
         return sorted({factor for _, factor in self.measures()})
+
+    def texts(self, factor):
+        """Names of what was read for perplexities."""
+        return sorted(self._texts.get(factor, ()))
 
     def tasks(self, measure, factor):
         """Names of the tasks whose mean the measure is; none: perplexities, and a single task."""

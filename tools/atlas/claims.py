@@ -2,7 +2,7 @@
 """Each claim of the paper as a difference that a cell shows or does not show, and the rule from cells to a verdict.
 
 A cell stands for a claim's model and extension: the claim's two plans at its length. It is
-  for         the better plan of the claim is better, and the interval excludes zero (`mrrope compare`)
+  for         the better plan of the claim is better, and `mrrope compare` marks it as a difference
   against     the other one is
   tied        neither
 Where there are too few texts or prompts to tell anything, it does not count. The verdict over the cells of all models, or of one:
@@ -17,7 +17,7 @@ Where there are too few texts or prompts to tell anything, it does not count. Th
 import dataclasses
 
 HOLDS, DOES_NOT, DEPENDS = "holds", "does not hold", "depends"
-TIED, TOO_FEW, NOT_MEASURED = "tied", "too few to tell", "not measured"
+TIED, TOO_FEW, NOT_MEASURED, NOT_YET = "tied", "too few to tell", "not measured", "not in the atlas yet"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Claim:
     measure: str
     better: str
     worse: str
-    at: str = "longest"  # "half": of the window; "trained": at the trained length, what short prompts pay
+    at: str = "longest"  # "half": of the window; "trained": at the trained length, the cost at short lengths
 
 
 CLAIMS = (
@@ -37,7 +37,7 @@ CLAIMS = (
     Claim("Uni reads better than YaRN as published in the first half of the window", "Section 4.2", "ppl", "mrrope-uni",
           "yarn-rotations", "half"),
     Claim("and YaRN as published better than Uni at its end", "Section 4.2", "ppl", "yarn-rotations", "mrrope-uni"),
-    Claim("NTK breaks down before the end of the window: Pro reads better there", "Tables 1, 4", "ppl", "mrrope-pro", "ntk"),
+    Claim("NTK breaks down: Pro reads better than NTK at the longest length measured", "Tables 1, 4", "ppl", "mrrope-pro", "ntk"),
     Claim("Pro costs short texts less than YaRN as published", "Section 4.2", "ppl", "mrrope-pro", "yarn-rotations", "trained"),
     Claim("Pro costs short texts less than YaRN as engines run it", "Section 4.2", "ppl", "mrrope-pro", "yarn", "trained"),
     Claim("Pro costs short texts less than Uni", "Section 4.2", "ppl", "mrrope-pro", "mrrope-uni", "trained"),
@@ -52,7 +52,7 @@ CLAIMS = (
 # What no cell of the atlas is about
 NOT_ASKED = (("Edges of the band near the default read as well as it", "Figures 7, 8"),
              ("Pro finds over 85 % of needles at 15 times the trained length", "Figure 4"),
-             ("Pro doubles YaRN's accuracy on retrieval and dialogue of InfiniteBench at 128k", "Table 3"))  # fmt: skip
+             ("Pro doubles YaRN's accuracy on InfiniteBench's key-value retrieval and dialogue at 128k", "Table 3"))  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from . import FRONT, READING, length_text
 from .cells import shown
 from .choice import answer
-from .claims import CLAIMS, NOT_ASKED, NOT_MEASURED, found_of, verdict
+from .claims import CLAIMS, NOT_ASKED, NOT_MEASURED, NOT_YET, found_of, verdict
 from .model_page import anchor, table
 from .theory import OUTCOMES, PREDICTORS, correlation
 
@@ -22,16 +22,18 @@ This is about models as small as these; `mrrope tune` measures yours ([tune](../
 """
 CLAIMS_TEXT = """## The paper's claims
 
-A cell is a model at an extension. **Holds**: in every cell the interval excludes zero in the claimed direction. **Does not hold**: in no
-cell, and in some it excludes zero in the other direction. **Depends**: in some. **Tied**: every interval contains zero. "n = 2" marks too few
-texts or prompts to decide; such a cell counts for nothing. Perplexity is in percent (less is better), answers in points of 100, and \\*
-marks a difference. Links lead to the cells.
+A cell is a model at an extension. **Holds**: every cell shows a difference in the claimed direction. **Does not hold**: no cell does, and some
+show one in the other direction. **Depends**: some do. **Tied**: no cell shows a difference; its interval says how large a difference could
+have been missed. "n = 2" marks too few texts or prompts to decide; such a cell does not count. Perplexity is in percent (less is better),
+answers in points of 100. \\* marks a difference: for perplexity a 95 % interval without zero, for answers p < 0.05 in the paired test, so that an
+interval of answers may exclude zero without a star. Links lead to the cells.
 """
 THEORY = """## Does the theory predict?
 
 Spearman's rank correlation between what `mrrope analyze` says of a plan and what we measured, over the plans of a model at an extension
 (without `none`), averaged over models, extensions and measures. +1 means exactly the theory's order. ± is where 95 % of such averages would
-lie if the theory said nothing, if models, extensions and measures were independent (they nearly are). The range is the lowest and highest.
+lie if the theory said nothing and cells were independent. They are not: cells of one model share its weights, plans and texts, so a figure
+somewhat beyond ± is a hint and no more. The range is the lowest and highest.
 """
 MAKE = """## To make it
 
@@ -65,7 +67,9 @@ def claim_rows(models):
         for name in sorted({one.model for one in cells}):
             mine = [one for one in cells if one.model == name]
             texts.append(f"{name} {verdict(mine)}: {', '.join(cell_text(claim, one) for one in mine)}")
-        yield [claim.text, claim.place, f"**{verdict(cells)}**" if cells else NOT_MEASURED, "; ".join(texts)]
+        counting = sum(not one.difference.too_few for one in cells)
+        said = f"**{verdict(cells)}**, {counting} cell{'s' if counting != 1 else ''}" if cells else NOT_YET
+        yield [claim.text, claim.place, said, "; ".join(texts)]
     for text, place in NOT_ASKED:
         yield [text, place, NOT_MEASURED, ""]
 
@@ -86,9 +90,8 @@ def theory_rows(models):
 
 
 def correlation_text(found):
-    star = " \\*" if found.sure else ""
     mean, lowest, highest = (f"{round(value, 2) + 0.0:+.2f}" for value in (found.mean, found.lowest, found.highest))
-    return f"{mean} (± {found.half:.2f}){star}" + (f", {lowest} to {highest} of {found.groups}" if found.groups > 1 else "")
+    return f"{mean} (± {found.half:.2f})" + (f", {lowest} to {highest} of {found.groups}" if found.groups > 1 else "")
 
 
 def model_rows(models):
@@ -113,4 +116,5 @@ def page(models):
 def older():
     """What other tools or people wrote; the latter until their cells are in the atlas."""
     pages = sorted(path for path in FRONT.parent.glob("*.md") if path != FRONT)
-    return ["## Other pages", "", ", ".join(f"[{path.stem}]({path.name})" for path in pages) + ".", ""]
+    return ["## Other pages", "", "With more prompts and texts than the atlas has so far, and tasks that it has not: "
+            + ", ".join(f"[{path.stem}]({path.name})" for path in pages) + ".", ""]

@@ -4,6 +4,8 @@ from . import READING, ROOT, length_text, order
 from .cells import shown
 
 BASELINE = "yarn"  # the table that most people have: what engines run
+NOVELS = ("bleak-house.md", "middlemarch.md", "moby-dick.md", "the-count-of-monte-cristo.md")
+READ_IN_TRAINING = {"tiny-512": NOVELS}  # tests/models/README.md
 
 
 def table(header, rows, numbers=1):
@@ -53,7 +55,10 @@ def reading_table(cells, factor):
                        lambda length: shown(cells.difference(READING, factor, plan, baseline_of(plan), length), " %"))  # fmt: skip
         rows.append([plan, *found, "" if last is None else f"{last:.3f}"])
     yield from table(["perplexity", *map(length_text, lengths), "last 2k"], rows)
-    yield from ("", f"{range_text(texts)} texts; in round brackets the difference to {BASELINE}, on the same texts.")
+    names, read = cells.texts(factor), READ_IN_TRAINING.get(cells.name, ())
+    yield from ("", f"{range_text(texts)} texts ({', '.join(names)}); in round brackets the difference to {BASELINE}, on the same texts.")
+    if known := [name for name in names if name in read]:
+        yield from ("", f"The model was trained on {' and '.join(known)}: differences between plans count, perplexities less.")
 
 
 def answers_table(cells, measure, factor):
@@ -100,8 +105,9 @@ def provenance(cells):
 
 def page(cells):
     lines = [f"# {cells.name}", "", *provenance(cells), "",
-             "\\* a difference: the 95 % interval excludes zero. Square brackets: the interval of the value itself. All statistics are",
-             "those of `mrrope compare`.",
+             "\\* a difference: for perplexity and -ln p, the 95 % interval excludes zero; for answers, p < 0.05 in the paired test, so that an",
+             "interval may exclude zero without a star. Square brackets: the interval of the value itself. All statistics are those of",
+             "`mrrope compare`.",
              ""]  # fmt: skip
     for factor in cells.factors():
         lines += [f"## {factor:g} times the trained length", ""]

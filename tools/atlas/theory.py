@@ -99,10 +99,6 @@ class Correlation:
     lowest: float
     highest: float
 
-    @property
-    def sure(self):
-        return abs(self.mean) > self.half
-
 
 def correlation(models, predictor, outcome):
     """A Correlation, or None where no group has plans enough that differ."""
