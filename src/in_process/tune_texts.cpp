@@ -59,7 +59,7 @@ Result<TuneOptions> tune_defaults(const RopeSpec& spec, std::int64_t context_tar
   const std::int64_t trained = spec.context_trained;
   if (context_target <= trained) {
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("the model already reaches {} tokens; there is nothing to tune", trained), "", "context"};
+                 fmt::format("the model already reaches {} tokens; ask for more", trained), "", "context"};
   }
   TuneOptions options{.context_target = context_target, .context_trained = trained};
   options.read_tokens = std::min(context_target, std::max(kReadAtMost, 2 * trained));
