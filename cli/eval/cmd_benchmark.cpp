@@ -116,7 +116,7 @@ void add_benchmarks(CLI::App& program, Action& action, const std::vector<std::st
         ->type_name("NAME");
     command->add_flag("--no-sharing", b->no_sharing, "compute every prompt from its start (for comparison)");
     add_server_flags(*command, b->servers);
-    command->add_flag("--chat", b->chat, "/v1/chat/completions, not /v1/completions")->group("On servers");
+    command->add_flag("--chat", b->chat, "/v1/chat/completions, not /v1/completions")->group("Servers");
     add_llama_options(*command, b->eval);
     add_cache_option(*command, b->eval);
     command->callback([b, command, &action, words] {

@@ -330,7 +330,7 @@ void add_probe(CLI::App& program, Action& action) {
       ->check(CLI::IsMember({"note", "warning", "error", "never"}));
   command->add_option("--seed", probe->seed, "of the prompts (1)")->type_name("N");
   command->add_flag("--json", probe->eval.json, "the result as JSON");
-  const auto group = [](CLI::Option* option) { option->group("Of the server"); };
+  const auto group = [](CLI::Option* option) { option->group("Server"); };
   group(command->add_option("--model", probe->served_model, "the name it serves it under (default: the first)")
             ->type_name("NAME"));
   group(command->add_flag("--chat", probe->chat, "/v1/chat/completions for length and health"));

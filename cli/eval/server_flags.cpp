@@ -4,7 +4,7 @@
 namespace mrrope::cli {
 
 void add_server_flags(CLI::App& command, ServerFlags& flags) {
-  const auto group = [](CLI::Option* option) { option->group("On servers"); };
+  const auto group = [](CLI::Option* option) { option->group("Servers"); };
   group(command.add_option("--endpoint", flags.endpoints, "OpenAI-compatible servers: http://host:8000,…")
             ->delimiter(',')
             ->type_name("LIST"));
