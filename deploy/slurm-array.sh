@@ -3,14 +3,14 @@
 #
 # One evaluation as a Slurm array: task i of n measures shard i/n into $OUT/run-i (docs/scale.md).
 #
-#   MODEL=llama-3.1-8b-mrrope ENDPOINTS=http://node1:8000,http://node2:8000 OUT=/scratch/ruler \
+#   MODEL=llama-3-8b-mrrope ENDPOINTS=http://node1:8000,http://node2:8000 OUT=/scratch/ruler \
 #     QUESTIONS=/scratch/squad/dev-v2.0.json sbatch --array=0-15 deploy/slurm-array.sh
 #   mrrope merge /scratch/ruler/run-* -o /scratch/ruler/run
 #
 # Or with a server of its own for every task, which then needs the GPUs, and memory for the weights while they load:
 #
-#   MODEL=llama-3.1-8b-mrrope OUT=/scratch/ruler QUESTIONS=/scratch/squad/dev-v2.0.json \
-#     SERVE="vllm serve /models/llama-3.1-8b-mrrope --served-model-name llama-3.1-8b-mrrope --port {port}" \
+#   MODEL=llama-3-8b-mrrope OUT=/scratch/ruler QUESTIONS=/scratch/squad/dev-v2.0.json \
+#     SERVE="vllm serve /models/llama-3-8b-mrrope --served-model-name llama-3-8b-mrrope --port {port}" \
 #     sbatch --array=0-15 --gres=gpu:1 --mem=64G deploy/slurm-array.sh
 #
 # Every plan is served under a name of its own, and MODEL says which: one array after the other into the same OUT, or each
