@@ -47,12 +47,12 @@ TYPES = {
     },
 }
 
-HOW_TO_READ = (
-    'The name in brackets is what `--target` and `mrrope doctor` use. Lines that begin with a rope type are about the config of the table above:',
-    '8192, 32768, 131072, 1.2, 1.07417 and 1.13863 are its numbers, not limits of the engine. Of the lines that begin with "on", the first that',
-    'fits model and rope type decides; "other models" are all that no earlier line covers. M is `max_position_embeddings`, L is',
-    '`original_max_position_embeddings`.',
-)
+HOW_TO_READ = """The name in brackets is what `--target` and `mrrope doctor` use. Lines that begin with a rope type are about the config of the table above:
+8192, 32768, 131072, 1.2, 1.07417 and 1.13863 are its numbers, not limits of the engine. Of the lines that begin with "on", the first that
+fits model and rope type decides; "other models" are all that no earlier line covers. M is `max_position_embeddings`, L is
+`original_max_position_embeddings`.
+"""
+
 
 def main():
     dump = Path(sys.argv[1]).resolve()
@@ -120,7 +120,7 @@ def render(engines, cells, notes):
     for engine in engines:
         row = [engine["title"], engine["versions"], f"{engine['evidence']} {engine['verified']}".strip()]
         lines.append(f"| {' | '.join(row + [cells[engine['name'], kind] for kind in kinds])} |")
-    lines += ["", "## Engine by engine", "", *HOW_TO_READ, ""]
+    lines += ["", "## Engine by engine", "", HOW_TO_READ]
     for engine in engines:
         lines += [f"### {engine['title']} (`{engine['name']}`)", ""]
         lines.append(f"{engine['versions']}, {engine['evidence']}: `{engine['source']}`.")
