@@ -58,13 +58,11 @@ Result<void> keep(const std::string& path, const std::string& text, std::string_
 void note_what_fits(const TuneCommand& command, const ModelFile& file, const RopeSpec& spec, std::int64_t target) {
   if (!command.target.empty() || command.eval.json) return;
   const Result<tune::SpaceOptions> carried = space_for("llama.cpp", file, spec, target);
-  if (!carried) {
-    note("This searches any table. From this file llama.cpp reads none of them; its plug-in for mrrope does.\n");
-  } else if (carried->family != tune::Family::any_table) {
-    note(
-        "This searches any table. From this file llama.cpp reads only settings of YaRN: --target llama.cpp searches "
-        "those.\n");
-  }
+  if (carried && carried->family == tune::Family::any_table) return;
+  const std::string_view reads =
+      carried ? "only settings of YaRN; --target llama.cpp searches those" : "none of them; the plug-in runs them";
+  note("{}\n",
+       wrap(fmt::format("This searches any table. From this file llama.cpp reads {}.", reads), terminal().width, 0));
 }
 
 int run_tune(TuneCommand command, const std::vector<std::string>& words) {
