@@ -143,6 +143,20 @@ TEST(BoundTable, FirstZeroIsNotThePapersFigure) {
   }
 }
 
+// On another model, too, plain RoPE, YaRN, Pro is the order, with either YaRN; but Pro is not the furthest. The numbers
+// are those of a scan in plain Python.
+TEST(BoundTable, OnQwenProIsAheadOfBothYarnsAndUniAheadOfPro) {
+  const Spectrum s = test::qwen25_3b();
+  const auto smoothed = [&](const char* method) {
+    return *bound_zeros(inv_freq(s, table(s, 4, test::method(method)).pair_factors), band(s)).smoothed_first_zero;
+  };
+  EXPECT_EQ(smoothed("none"), 122927);
+  EXPECT_EQ(smoothed("yarn"), 368610);
+  EXPECT_EQ(smoothed("yarn-rotations"), 391147);
+  EXPECT_EQ(smoothed("mrrope-pro"), 447908);
+  EXPECT_EQ(smoothed("mrrope-uni"), 486740);
+}
+
 TEST(Linear, IsNotAConversion) {
   EXPECT_EQ(classify(factors("linear", 16)).kind, Kind::not_a_conversion);
   EXPECT_STREQ(to_string(Kind::not_a_conversion), "not a conversion");
