@@ -6,13 +6,14 @@
 
 Every file: run paths that begin at $ORIGIN, no executable stack, relocations read-only and resolved at the start. Programs
 are position independent. What we compile has stack protectors; libraries of llama.cpp (lib*llama*, lib*ggml*, lib*mtmd*)
-are looked at for their run paths only."""
+and of the compiler (libgomp) are looked at for their run paths only."""
 import pathlib
 import re
 import subprocess
 import sys
 
-FOREIGN = re.compile(r"lib(llama|ggml(?!-mrrope)|mtmd)[-\w]*\.so[.\d]*")
+FOREIGN = re.compile(r"lib(llama|ggml(?!-mrrope)|mtmd|gomp)[-\w]*\.so[.\d]*")
+PROGRAMS = ("mrrope", "mrrope-eval")
 
 
 def readelf(path):
@@ -51,7 +52,7 @@ def problems_of(path, found):
     for what in ("PIE", "NX", "RELRO", "canary"):
         if not found[what]:
             yield f"{path}: no {what}"
-    if path.name in ("mrrope", "mrrope-eval") and not found["fortified"]:
+    if path.name in PROGRAMS and not found["fortified"]:
         yield f"{path}: not fortified"
 
 
@@ -66,9 +67,9 @@ def main():
         print(f"{str(path.relative_to(folder)):<36} {mark[f['PIE']]:<4} {mark[f['NX']]:<4} {mark[f['RELRO']]:<5} {mark[f['canary']]:<6} "
               f"{f['fortified']:<9}  {':'.join(f['paths'])}")
     problems = [problem for path, f in found.items() for problem in problems_of(path, f)]
-    print("\n".join(problems))
-    if not any(path.name == "mrrope" for path in paths):
+    if not any(path.name in PROGRAMS for path in paths):
         problems.append("no program was found")
+    print("\n".join(problems))
     return 1 if problems else 0
 
 
