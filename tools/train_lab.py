@@ -90,9 +90,8 @@ def start(run, shape, seed, steps):
     state = training.restore(path, model, optimizers)
     if (state["shape"], state["seed"]) != (shape, seed):
         raise SystemExit(f"train_lab: {run} has shape {state['shape']} and seed {state['seed']}; choose another folder")
-    falling = recipe.stay(state["steps"])
-    if state["step"] > falling and state["steps"] != steps:
-        raise SystemExit(f"train_lab: {run} is past step {falling}, so its end, {state['steps']}, cannot be moved any more")
+    if any(recipe.learning_rate(step, state["steps"]) != recipe.learning_rate(step, steps) for step in range(state["step"])):
+        raise SystemExit(f"train_lab: the learning rate of {run} falls towards its end, {state['steps']}, which cannot be moved any more")
     return model, optimizers, state["step"], state["seconds"]
 
 

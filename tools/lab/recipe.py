@@ -33,8 +33,10 @@ FAMILIES = {
               hidden.reminders, hidden.lines, hidden.object_of_keys, hidden.spoken, lists.tracking, lists.common, lists.frequent)
 }
 
-SHAPE, STEPS = "2m", 3600
-PEAK_RATE, WARMUP_STEPS, DECAY_SHARE = 2e-3, 100, 0.4
+SHAPE, STEPS = "2m", 4800
+# First step, peak of the learning rate, steps in which it rises, share of the leg in which it falls to 0. The second leg was added
+# when the first had ended and had learnt one key, but not one among several.
+LEGS = ((0, 2e-3, 100, 0.4), (3600, 1.2e-3, 40, 0.8))
 
 TOKENS_PER_STEP = 4096
 # Retrieval needs copying, and copying is learnt from short texts that repeat. (First step, length, share of each family.)
@@ -47,16 +49,16 @@ STAGES = (
     (2200, CONTEXT, {"novel": 0.22, "records": 0.04, "reminders": 0.10, "single": 0.07, "several": 0.12, "between": 0.06,
                      "lines": 0.13, "object_of_keys": 0.02, "spoken": 0.02, "tracking": 0.06, "common": 0.07, "frequent": 0.06,
                      "questions": 0.03}),
+    (3600, CONTEXT, {"novel": 0.12, "reminders": 0.12, "single": 0.05, "several": 0.27, "between": 0.08, "lines": 0.22,
+                     "object_of_keys": 0.02, "spoken": 0.02, "tracking": 0.10}),
 )
 
 
-def stay(steps):
-    """The last step before the rate falls."""
-    return int(steps * (1 - DECAY_SHARE))
-
-
 def learning_rate(step, steps):
-    return training.learning_rate(step, steps, PEAK_RATE, WARMUP_STEPS, DECAY_SHARE)
+    """Of a training that ends after `steps`: a leg ends there, or where the next begins."""
+    ends = [begin for begin, *_ in LEGS[1:] if begin < steps] + [steps]
+    (begin, peak, rise, fall), end = next((leg, end) for leg, end in zip(LEGS, ends) if step < end)
+    return training.learning_rate(step - begin, end - begin, peak, rise, fall)
 
 
 def stage(step):
