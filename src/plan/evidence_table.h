@@ -20,6 +20,11 @@ struct Meeting {
 };
 
 inline constexpr Meeting kMeetings[] = {
+    {2, "ntk", "mrrope-pro", 1, {0, 1, 0}, {1, 0, 0}, {0, 0, 3}},
+    {2, "yarn-rotations", "mrrope-pro", 1, {0, 1, 0}, {0, 1, 0}, {0, 0, 3}},
+    {2, "yarn", "mrrope-pro", 1, {0, 0, 1}, {0, 1, 0}, {0, 0, 3}},
+    {2, "mrrope-uni", "mrrope-pro", 1, {0, 1, 0}, {0, 1, 0}, {0, 0, 3}},
+    {2, "mrrope-pro", "yarn", 1, {0, 0, 1}, {1, 0, 0}, {0, 0, 3}},
     {4, "ntk", "mrrope-pro", 1, {0, 1, 0}, {1, 0, 0}, {0, 0, 2}},
     {4, "yarn-rotations", "mrrope-pro", 1, {0, 1, 0}, {0, 0, 1}, {0, 0, 2}},
     {4, "yarn", "mrrope-pro", 1, {0, 0, 1}, {0, 0, 1}, {0, 0, 2}},

@@ -37,7 +37,7 @@ CLAIMS = (
     Claim("Uni reads better than YaRN as published in the first half of the window", "Section 4.2", "ppl", "mrrope-uni",
           "yarn-rotations", "half"),
     Claim("and YaRN as published better than Uni at its end", "Section 4.2", "ppl", "yarn-rotations", "mrrope-uni"),
-    Claim("NTK breaks down: Pro reads better than NTK at the longest length measured", "Tables 1, 4", "ppl", "mrrope-pro", "ntk"),
+    Claim("Pro reads better than NTK at the longest length measured", "Tables 1, 4", "ppl", "mrrope-pro", "ntk"),
     Claim("Pro costs short texts less than YaRN as published", "Section 4.2", "ppl", "mrrope-pro", "yarn-rotations", "trained"),
     Claim("Pro costs short texts less than YaRN as engines run it", "Section 4.2", "ppl", "mrrope-pro", "yarn", "trained"),
     Claim("Pro costs short texts less than Uni", "Section 4.2", "ppl", "mrrope-pro", "mrrope-uni", "trained"),
