@@ -58,8 +58,8 @@ Result<std::vector<Document>> story(const LlamaModel& model, std::int64_t tokens
 Result<TuneOptions> tune_defaults(const RopeSpec& spec, std::int64_t context_target) {
   const std::int64_t trained = spec.context_trained;
   if (context_target <= trained) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("the model already reaches {} tokens; ask for more", trained), "", "context"};
+    return Error{ErrorCode::invalid_argument, fmt::format("the model already reaches {} tokens; ask for more", trained),
+                 "", "context"};
   }
   TuneOptions options{.context_target = context_target, .context_trained = trained};
   options.read_tokens = std::min(context_target, std::max(kReadAtMost, 2 * trained));

@@ -40,8 +40,8 @@ bool same_scaling(const RopeSpec& a, const RopeSpec& b, std::size_t group) {
 Result<void> check_longer(const Plan& plan, std::int64_t trained) {
   const bool as_it_is = std::holds_alternative<None>(plan.method.law) && plan.method.modifiers.empty();
   if (plan.context_target > trained || (plan.context_target == trained && !as_it_is)) return {};
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("the model already reaches {} tokens; ask for more", trained), "plan"};
+  return Error{ErrorCode::invalid_argument, fmt::format("the model already reaches {} tokens; ask for more", trained),
+               "plan"};
 }
 
 Result<void> check_factor(const Plan& plan, std::int64_t trained, const ExtendOptions& options) {
