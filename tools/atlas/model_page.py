@@ -5,7 +5,7 @@ from .cells import shown
 
 BASELINE = "yarn"  # the table that most people have: what engines run
 NOVELS = ("bleak-house.md", "middlemarch.md", "moby-dick.md", "the-count-of-monte-cristo.md")
-READ_IN_TRAINING = {"tiny-512": NOVELS}  # tests/models/README.md
+READ_IN_TRAINING = {"tiny-512": NOVELS, "lab-1024": NOVELS}  # tests/models/README.md
 
 
 def table(header, rows, numbers=1):
