@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """How the programs and libraries in a folder are built, read with readelf: a table, and status 1 where one lacks something.
 
-    tests/hardening/checksec.py FOLDER
+    tests/hardening/checksec.py FOLDER [PROGRAM]     PROGRAM has to be in it (mrrope)
 
 Every file: run paths that begin at $ORIGIN, no executable stack, relocations read-only and resolved at the start. Programs
 are position independent. What we compile has stack protectors; libraries of llama.cpp (lib*llama*, lib*ggml*, lib*mtmd*)
@@ -13,7 +13,6 @@ import subprocess
 import sys
 
 FOREIGN = re.compile(r"lib(llama|ggml(?!-mrrope)|mtmd|gomp)[-\w]*\.so[.\d]*")
-PROGRAMS = ("mrrope", "mrrope-eval")
 
 
 def readelf(path):
@@ -52,7 +51,7 @@ def problems_of(path, found):
     for what in ("PIE", "NX", "RELRO", "canary"):
         if not found[what]:
             yield f"{path}: no {what}"
-    if path.name in PROGRAMS and not found["fortified"]:
+    if path.name in ("mrrope", "mrrope-eval") and not found["fortified"]:
         yield f"{path}: not fortified"
 
 
@@ -67,8 +66,9 @@ def main():
         print(f"{str(path.relative_to(folder)):<36} {mark[f['PIE']]:<4} {mark[f['NX']]:<4} {mark[f['RELRO']]:<5} {mark[f['canary']]:<6} "
               f"{f['fortified']:<9}  {':'.join(f['paths'])}")
     problems = [problem for path, f in found.items() for problem in problems_of(path, f)]
-    if not any(path.name in PROGRAMS for path in paths):
-        problems.append("no program was found")
+    program = sys.argv[2] if len(sys.argv) > 2 else "mrrope"
+    if not any(path.name == program for path in paths):
+        problems.append(f"{program} was not found")
     print("\n".join(problems))
     return 1 if problems else 0
 
