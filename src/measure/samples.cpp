@@ -11,11 +11,16 @@ namespace mrrope::eval {
 
 namespace {
 
-// Where the samples of a task and length begin; others begin elsewhere, so that few samples fill all shards.
-std::int64_t first_shard(const Task& task, std::int64_t length, std::int64_t shards) {
+// Whose a sample is. Of every `shards` samples in a row each shard gets one, whichever: in a fixed order a shard would
+// have one depth alone where there are as many depths as shards, and half of the shards would say nothing about the
+// others. Tasks and lengths begin at different shards, so that few samples fill all of them.
+std::int64_t shard_of(const Task& task, std::int64_t length, std::int64_t index, std::int64_t shards) {
   auto place = static_cast<std::uint64_t>(length);
   for (const char c : task.name) place = place * 31 + static_cast<unsigned char>(c);
-  return static_cast<std::int64_t>(place % static_cast<std::uint64_t>(shards));
+  const auto count = static_cast<std::uint64_t>(shards);
+  const auto at = static_cast<std::uint64_t>(index);
+  const std::uint64_t turned = ((at / count) * 0x9E3779B97F4A7C15U) >> 32;  // Fibonacci hashing
+  return static_cast<std::int64_t>((place + at + turned) % count);
 }
 
 }  // namespace
@@ -28,11 +33,10 @@ std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& ta
   std::vector<SampleSlot> slots;
   const int depths = std::max(options.depths, 1);
   for (const std::int64_t length : options.lengths) {
-    const std::int64_t first = first_shard(task, length, options.shards);
     for (int d = 0; d < depths; ++d) {
       for (std::int64_t i = 0; i < samples; ++i) {
         const std::int64_t index = i * depths + d;
-        if ((first + index) % options.shards != options.shard) continue;
+        if (shard_of(task, length, index, options.shards) != options.shard) continue;
         SampleSlot slot{&task, {.length = length, .seed = options.seed, .index = index}};
         if (options.depths > 0) slot.request.depth = depths > 1 ? static_cast<double>(d) / (depths - 1) : 0.5;
         slots.push_back(slot);

@@ -55,6 +55,25 @@ TEST(Samples, ShardsHaveEachOnceAndKeepWhatTheyHave) {
   }
 }
 
+// With ten depths in ten shards the first shard had ten needles at one depth, and its heat map looked like a result.
+TEST(Samples, OfAShardAreAtManyDepths) {
+  for (const int depths : {6, 9, 10, 11}) {
+    for (const std::int64_t shards : {5, 6, 10, 12}) {
+      for (std::int64_t shard = 0; shard < shards; ++shard) {
+        const BenchmarkOptions options{
+            .tasks = {}, .lengths = {4096}, .samples = 10, .depths = depths, .shard = shard, .shards = shards};
+        std::set<double> found;
+        std::size_t count = 0;
+        for (const auto& [length, index, depth] : slots(options)) found.insert(depth), ++count;
+        // A fair draw of as many needles leaves 1 - 1/e of the depths, or of the needles, different; half of that is no
+        // chance
+        EXPECT_GE(3 * found.size(), std::min(count, static_cast<std::size_t>(depths))) << depths << " in " << shards;
+        EXPECT_LE(count, static_cast<std::size_t>(10 * depths / shards + 1));
+      }
+    }
+  }
+}
+
 TEST(Samples, AreNoMoreThanTheItemsOfAFileAndAsManyAsAskedWithoutOne) {
   const BenchmarkOptions options{.tasks = {}, .lengths = {4096}, .samples = 8};
   EXPECT_EQ(slots(options, "code_debug", 2).size(), 2U);
