@@ -31,21 +31,25 @@ std::string extend_command(const ModelFile& model, const Typed& typed, const Pla
 }
 
 // llama.cpp on the file as it is, with more room than the file names.
-std::string longer_command(const ModelFile& model, const Typed& typed, const Plan& plan) {
-  return fmt::format("llama-server -m {} -c {} --override-kv {}.context_length=int:{}", base::shell_quoted(typed.file),
+std::string longer_command(const ModelFile& model, const std::string& file, const Plan& plan) {
+  return fmt::format("llama-server -m {} -c {} --override-kv {}.context_length=int:{}", base::shell_quoted(file),
                      plan.context_target, base::shell_quoted(model.gguf()->architecture()), plan.context_target);
 }
 
-// The plan as a file, and llama.cpp with the plug-in (docs/plugin.md).
+// The plan as a file, and the plug-in that runs it.
 void add_plug_in(const ModelFile& model, const Typed& typed, const Plan& plan, std::vector<Step>& steps) {
   std::string file = command("plan", typed, plan.context_target);
   if (!typed.method.empty()) file += " --method " + base::shell_quoted(typed.method);
   steps.push_back({"next", file + " --json > plan.json"});
-  steps.push_back({"run", "GGML_BACKEND_PATH=/path/to/libggml-mrrope.so MRROPE_PLAN=plan.json " +
-                              longer_command(model, typed, plan) + " -dev MRROPE -ngl 0"});
+  steps.push_back(plug_in_step(model, typed.file, plan, "plan.json"));
 }
 
 }  // namespace
+
+Step plug_in_step(const ModelFile& model, const std::string& file, const Plan& plan, const std::string& plan_file) {
+  return {"run", fmt::format("GGML_BACKEND_PATH=/path/to/libggml-mrrope.so MRROPE_PLAN={} {} -dev MRROPE -ngl 0",
+                             base::shell_quoted(plan_file), longer_command(model, file, plan))};
+}
 
 std::string serve_command(const ModelFile& model, const Error& refusal, const std::string& file) {
   if (refusal.code != ErrorCode::unsupported || refusal.message.find("no table limits") == std::string::npos) return "";
@@ -89,7 +93,7 @@ Outlook outlook_of(const ModelFile& model, const Plan& plan, const Typed& typed,
     out.trouble = choice.error().message;
     const Rotation rotation = rotation_in_llama_cpp(model);
     if (rotation == Rotation::some) add_plug_in(model, typed, plan, out.steps);
-    if (rotation == Rotation::none) out.steps.push_back({"run", longer_command(model, typed, plan)});
+    if (rotation == Rotation::none) out.steps.push_back({"run", longer_command(model, typed.file, plan)});
     return out;
   }
   // What auto would take needs no name

@@ -44,6 +44,9 @@ enum class Rotation {
 };
 Rotation rotation_in_llama_cpp(const ModelFile& model);
 
+// llama.cpp with the plug-in (docs/plugin.md), which runs the plan of a file whatever the model's file can carry.
+Step plug_in_step(const ModelFile& model, const std::string& file, const Plan& plan, const std::string& plan_file);
+
 // describe(), and what runs the plan itself where the file cannot carry it.
 std::string explain_choice(const ModelFile& model, const Choice& choice);
 

@@ -119,6 +119,8 @@ int run_tune(TuneCommand command, const std::vector<std::string>& words) {
   const TuneResult result{.tuned = *tuned,
                           .options = *options,
                           .model = command.eval.model,
+                          .trained = command.eval.trained,
+                          .texts = command.eval.texts,
                           .model_hash = session->run.info().model_hash,
                           .folder = command.eval.output,
                           .built_in_texts = texts->built_in};

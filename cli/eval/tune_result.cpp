@@ -9,8 +9,10 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/eval/eval.h"
+#include "cli/next.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "cli/tune_space.h"
 #include "mrrope/catalogue.h"
 #include "mrrope/targets.h"
 #include "mrrope/units.h"
@@ -112,6 +114,28 @@ void print_front(const TuneResult& result) {
   }
 }
 
+// To the file that carries what was found; to a search of what it can carry; to the plug-in where it carries nothing.
+void print_next(const TuneResult& result, const ModelFile& file) {
+  const std::string model = base::shell_quoted(result.model);
+  const std::string trained = result.trained.empty() ? "" : " --trained " + base::shell_quoted(result.trained);
+  const Result<Delivery> delivery = deliver("llama.cpp", result.tuned.plan, file);
+  if (delivery) {
+    print("next      mrrope extend {} --plan {}{} -o longer.gguf\n", model, base::shell_quoted(result.folder), trained);
+    return;
+  }
+  print("{}", wrap("note      " + delivery.error().message, terminal().width - 10, 10) + "\n");
+  const std::int64_t target = result.options.context_target;
+  const Result<RopeSpec> spec = rope_spec(file);
+  if (spec && space_for("llama.cpp", file, *spec, target)) {
+    std::string texts;
+    for (const std::string& text : result.texts) texts += " -f " + base::shell_quoted(text);
+    print("next      mrrope tune {} -c {}{}{} --target llama.cpp -o tuned-llama.cpp\n", model, format_context(target),
+          trained, texts);
+  } else {
+    print("next      {}\n", plug_in_step(file, result.model, result.tuned.plan, result.folder + "/plan.json").command);
+  }
+}
+
 }  // namespace
 
 std::string tune_json(const TuneResult& result) {
@@ -158,14 +182,7 @@ void print_tuned(const TuneResult& result, const ModelFile& file) {
   if (result.built_in_texts) {
     print("note      tuned on built-in prose; -f 'your/texts/*' tunes on what you will read\n");
   }
-  const std::string model = base::shell_quoted(result.model);
-  if (const Result<Delivery> delivery = deliver("llama.cpp", tuned.plan, file)) {
-    print("next      mrrope extend {} --plan {} -o longer.gguf\n", model, base::shell_quoted(result.folder));
-  } else {
-    print("{}", wrap("note      " + delivery.error().message, terminal().width - 10, 10) + "\n");
-    print("next      mrrope tune {} -c {} --target llama.cpp -o tuned-llama.cpp\n", model,
-          format_context(result.options.context_target));
-  }
+  print_next(result, file);
   print("          mrrope report {} -o page.html\n", base::shell_quoted(result.folder));
 }
 

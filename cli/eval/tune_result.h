@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "mrrope/model_file.h"
 #include "mrrope/tuning.h"
@@ -13,7 +14,9 @@ namespace mrrope::cli {
 struct TuneResult {
   const eval::Tuned& tuned;
   const eval::TuneOptions& options;
-  std::string model;  // as it was given
+  std::string model;               // as it was given, and so are
+  std::string trained;             // --trained
+  std::vector<std::string> texts;  // -f
   std::string model_hash;
   std::string folder;
   bool built_in_texts = false;
