@@ -29,6 +29,10 @@ def stored():
     return [Model.read(file.parent) for file in sorted(DATA.glob("*/model.json"))]
 
 
+def model_file(model):
+    return pathlib.Path(rerun.absolute(records.after(model.runs[0]["words"], "-m"), TEXTS))
+
+
 def collect(asked):
     models = {model.name: model for model in stored()}
     touched = {}
@@ -37,8 +41,7 @@ def collect(asked):
         touched[model.name] = model
     for name, model in sorted(touched.items()):
         verdicts = list(compare.verdicts(model, PROGRAM))
-        file = rerun.absolute(records.after(model.runs[0]["words"], "-m"), TEXTS)
-        said = theory.analyzed(PROGRAM, file, model)
+        said = theory.analyzed(PROGRAM, model_file(model), model)
         model.write(DATA / name)  # only now: what did not work out changes nothing
         write_lines(DATA / name / "verdicts.jsonl", verdicts)
         (DATA / name / "theory.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
@@ -64,6 +67,11 @@ def check():
         for model in stored():
             lines = [json.loads(json.dumps(line)) for line in compare.verdicts(model, PROGRAM)]
             wrong += [] if lines == read_lines(DATA / model.name / "verdicts.jsonl") else [DATA / model.name / "verdicts.jsonl"]
+            file = DATA / model.name / "theory.json"
+            if not model_file(model).is_file():
+                print(f"{model_file(model).name} is not here: its theory was not computed again")
+            elif theory.analyzed(PROGRAM, model_file(model), model) != json.loads(file.read_text(encoding="utf-8")):
+                wrong.append(file)
     else:
         print("no mrrope here (MRROPE_BIN): the verdicts were not computed again")
     for path in wrong:
@@ -75,7 +83,7 @@ def rerun_cells(asked):
     bad = 0
     for model, cell in rerun.picked(stored(), asked.cells, asked.seed):
         again, same = rerun.measured_again(PROGRAM, model, cell, TEXTS)
-        said = rerun.disagreement(PROGRAM, model, cell, again, same)
+        said = rerun.disagreement(model, cell, again, same)
         bad += bool(said)
         measure, task, length, plan, factor = cell
         where = "" if same else " (another machine or version)"

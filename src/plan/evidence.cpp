@@ -50,8 +50,9 @@ std::optional<std::string> evidence(const Plan& plan) {
     const std::string counts = words(tally);
     if (!counts.empty()) tallies += fmt::format("{}{} {}", tallies.empty() ? "" : "; ", what, counts);
   }
-  return fmt::format("Measured at {:g} times the trained length on {} small model{}, against {} (docs/results): {}.",
-                     meeting->factor, meeting->models, meeting->models == 1 ? "" : "s", meeting->against, tallies);
+  return fmt::format(
+      "Measured with plans for {:g} times the trained length on {} small model{}, against {} (docs/results): {}.",
+      meeting->factor, meeting->models, meeting->models == 1 ? "" : "s", meeting->against, tallies);
 }
 
 }  // namespace mrrope::plan

@@ -25,16 +25,11 @@ inline constexpr Meeting kMeetings[] = {
     {2, "yarn", "mrrope-pro", 1, {0, 0, 1}, {0, 1, 0}, {0, 0, 3}},
     {2, "mrrope-uni", "mrrope-pro", 1, {0, 1, 0}, {0, 1, 0}, {0, 0, 3}},
     {2, "mrrope-pro", "yarn", 1, {0, 0, 1}, {1, 0, 0}, {0, 0, 3}},
-    {4, "ntk", "mrrope-pro", 1, {0, 1, 0}, {1, 0, 0}, {0, 0, 2}},
-    {4, "yarn-rotations", "mrrope-pro", 1, {0, 1, 0}, {0, 0, 1}, {0, 0, 2}},
-    {4, "yarn", "mrrope-pro", 1, {0, 0, 1}, {0, 0, 1}, {0, 0, 2}},
-    {4, "mrrope-uni", "mrrope-pro", 1, {0, 0, 1}, {0, 0, 1}, {0, 0, 2}},
-    {4, "mrrope-pro", "yarn", 1, {0, 0, 1}, {0, 0, 1}, {0, 0, 2}},
-    {16, "ntk", "mrrope-pro", 1, {0, 0, 0}, {0, 0, 0}, {0, 0, 2}},
-    {16, "yarn-rotations", "mrrope-pro", 1, {0, 0, 0}, {0, 0, 0}, {0, 1, 1}},
-    {16, "yarn", "mrrope-pro", 1, {0, 0, 0}, {0, 0, 0}, {0, 0, 2}},
-    {16, "mrrope-uni", "mrrope-pro", 1, {0, 0, 0}, {0, 0, 0}, {0, 1, 1}},
-    {16, "mrrope-pro", "yarn", 1, {0, 0, 0}, {0, 0, 0}, {0, 0, 2}},
+    {4, "ntk", "mrrope-pro", 1, {0, 1, 0}, {1, 0, 0}, {0, 0, 0}},
+    {4, "yarn-rotations", "mrrope-pro", 1, {0, 1, 0}, {0, 0, 1}, {0, 0, 0}},
+    {4, "yarn", "mrrope-pro", 1, {0, 0, 1}, {0, 0, 1}, {0, 0, 0}},
+    {4, "mrrope-uni", "mrrope-pro", 1, {0, 0, 1}, {0, 0, 1}, {0, 0, 0}},
+    {4, "mrrope-pro", "yarn", 1, {0, 0, 1}, {0, 0, 1}, {0, 0, 0}},
 };
 
 }  // namespace mrrope::plan

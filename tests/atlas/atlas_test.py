@@ -193,12 +193,12 @@ open(out + "/records.jsonl", "w").write("".join(json.dumps(record) + "\\n" for r
         program.chmod(0o755)
         return str(program), self.collected(path)["made"]
 
-    def said(self, change, measure):
+    def said(self, change, measure, same=True):
         program, model = self.fake(change)
         cell = next(cell for cell in rerun.all_cells(model) if cell[0] == measure and cell[3] == YARN)
-        again, same = rerun.measured_again(program, model, cell, "/no/data")
-        self.assertTrue(same)
-        return rerun.disagreement(program, model, cell, again, same)
+        again, here = rerun.measured_again(program, model, cell, "/no/data")
+        self.assertTrue(here)
+        return rerun.disagreement(model, cell, again, same)
 
     def test_the_same_numbers_agree(self):
         for measure in ("ppl", "needles"):
@@ -212,6 +212,14 @@ open(out + "/records.jsonl", "w").write("".join(json.dumps(record) + "\\n" for r
     def test_an_answer_that_fell_to_the_other_side_is_seen(self):
         change = 'if record["answer"]["index"] == 3: record["answer"]["score"] = 1 - record["answer"]["score"]'
         self.assertEqual(self.said(change, "needles"), "1 of 20 answers are not the same")
+
+    def test_elsewhere_a_near_thing_may_fall_to_the_other_side_and_two_of_twenty_may_not(self):
+        change = 'if record["answer"]["index"] in {}: record["answer"]["score"] = 1 - record["answer"]["score"]'
+        self.assertEqual(self.said(change.format((3,)), "needles", same=False), "")
+        self.assertEqual(self.said(change.format((3, 9)), "needles", same=False), "2 of 20 answers fell to the other side")
+
+    def test_stretches_are_compared_as_well(self):
+        self.assertIn("stretch 0", self.said('record["bucket_nll"][0] += 1', "ppl"))
 
     def test_other_prompts_are_seen(self):
         self.assertIn("prompts are not the same", self.said('record["document_hash"] = "f" + record["document_hash"][1:]', "needles"))

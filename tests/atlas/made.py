@@ -69,8 +69,9 @@ def copy_of_tree(folder):
     return folder
 
 
-def atlas_folder(folder, readings, answers=(), theory=None, factor=4, name="made", too_few=False):
-    """DATA/MODEL by hand. readings: {(plan, against): [ratio, differs]} at 2048; answers: the same in points, "needles"."""
+def atlas_folder(folder, readings, answers=(), theory=None, factor=4, name="made", too_few=False, count=8, width=0.02, length=2048):
+    """DATA/MODEL by hand. readings: {(plan, against): [ratio, differs]}; answers: the same in points, "needles". `width`: of intervals
+    over their value."""
     place = folder / name
     place.mkdir(parents=True)
     head = {"schema": "mrrope.atlas/1", "name": name, **{key: INFO[key] for key in FACTS}, "settings": {}}
@@ -80,10 +81,10 @@ def atlas_folder(folder, readings, answers=(), theory=None, factor=4, name="made
     lines, plans = [], sorted({plan for pair in (*readings, *dict(answers)) for plan in pair})
     for measure, pairs in (("ppl", readings), ("needles", dict(answers))):
         for plan in plans if pairs else ():
-            values = [[2048, 10.0, 10.0, 8]] if measure == "ppl" else [[2048, 0.5, 0.4, 0.6, 0.3]]
+            values = [[length, 10.0, 10.0, count]] if measure == "ppl" else [[length, 0.5, 0.4, 0.6, 0.3]]
             lines.append({"measure": measure, "factor": factor, "plan": plan, "task": None, "values": values})
         for (plan, against), (value, differs) in pairs.items():
-            row = [2048, 8, value, 0.99 * value, 1.01 * value, differs, too_few]
+            row = [length, count, value, (1 - width / 2) * value, (1 + width / 2) * value, differs, too_few]
             row += [] if measure == "ppl" else [0.0, -0.1, 0.1, False]
             lines.append({"measure": measure, "factor": factor, "plan": plan, "against": against, "task": None, "differences": [row]})
     (place / "verdicts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -37,8 +37,9 @@ class Verdicts(Temporary):
 
     def test_a_claim_holds_only_where_it_holds_on_every_model(self):
         self.assertEqual(self.found(a=(0.95, True), b=(0.97, True)), "holds")
-        self.assertEqual(self.found(c=(0.95, True), d=(0.99, False)), "depends")
+        self.assertEqual(self.found(c=(0.95, True), d=(0.99, False)), "holds in part")
         self.assertEqual(self.found(e=(1.05, True), f=(0.99, False)), "does not hold")
+        self.assertEqual(self.found(g=(1.05, True), h=(0.95, True)), "depends")
 
     def test_what_the_intervals_leave_open_is_no_verdict(self):
         self.assertEqual(self.found(a=(0.99, False), b=(1.01, False)), "tied")
@@ -50,6 +51,36 @@ class Verdicts(Temporary):
         self.assertEqual(claims.verdict(list(claims.found_of(CLAIM, [few]))), "too few to tell")
         self.assertEqual(claims.verdict(list(claims.found_of(CLAIM, [few, many]))), "holds")
         self.assertIsNone(choice.answer([(few, 4)]))
+
+    def side(self, pair, name, **options):
+        found = list(claims.found_of(CLAIM, [Cells(atlas_folder(self.folder, {(PRO, YARN): pair}, name=name, **options))]))
+        return (found[0].difference.better, found[0].difference.counts) if found else None
+
+    def test_one_text_whose_stretches_differ_is_no_evidence_about_others(self):
+        self.assertEqual(self.side((0.9, True), "one", count=1), (0, False))
+        self.assertEqual(self.side((0.9, True), "three", count=3), (1, True))
+
+    def test_a_difference_that_nobody_notices_is_a_tie(self):
+        self.assertEqual(self.side((0.998, True), "small", width=0.001), (0, True))
+        self.assertEqual(self.side((0.994, True), "large", width=0.001), (1, True))
+
+    def test_a_tie_counts_only_where_what_matters_would_have_been_seen(self):
+        self.assertEqual(self.side((0.99, False), "narrow", width=0.09), (0, True))
+        self.assertEqual(self.side((0.99, False), "wide", width=0.12), (0, False))
+
+    def test_the_longest_length_is_in_the_second_half_of_the_window(self):
+        self.assertEqual(self.side((0.9, True), "end", length=1536), (1, True))
+        self.assertIsNone(self.side((0.9, True), "half", length=1024))
+        half = claims.Claim("", "", "ppl", PRO, YARN, "half")
+        found = {length: list(claims.found_of(half, [Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True)}, name=f"h{length}", length=length))]))
+                 for length in (512, 1024, 1536)}  # fmt: skip
+        self.assertEqual([length for length, one in found.items() if one], [1024])
+
+    def test_a_plan_that_lacks_the_longest_length_meets_others_at_a_shorter_one(self):
+        place = atlas_folder(self.folder, {(PRO, YARN): (0.9, True)}, length=1536)
+        with open(place / "verdicts.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps({"measure": "ppl", "factor": 4, "plan": PRO, "task": None, "values": [[2048, 9.0, 9.0, 8]]}) + "\n")
+        self.assertEqual(claims.verdict(list(claims.found_of(CLAIM, [Cells(place)]))), "holds")
 
     def test_the_side_of_the_baseline_does_not_matter(self):
         cells = Cells(atlas_folder(self.folder, {(YARN, PRO): (1.25, True)}))
@@ -82,6 +113,20 @@ class Choice(Temporary):
     def test_a_plan_that_is_tied_with_one_is_not_sure(self):
         found = self.answer({(PRO, YARN): (0.99, False), (PRO, OLD): (0.9, True), (YARN, OLD): (0.99, False)})
         self.assertEqual((found.plans, found.certainty), ((PRO,), "a guess"))
+
+    def test_only_plans_that_were_measured_everywhere_are_ranked(self):
+        one = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True), ("tuned", PRO): (0.9, True), ("tuned", YARN): (0.9, True)}, name="one"))
+        two = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True), (PRO, OLD): (0.9, True), (YARN, OLD): (0.99, False)}, name="two"))
+        found = choice.answer([(one, 4), (two, 4)])
+        self.assertEqual((found.plans, found.certainty, found.left_out, found.models), ((PRO,), "sure", ("tuned", OLD), 2))
+        self.assertEqual(found.meetings, {YARN: (2, 0, 0)})
+        apart = Cells(atlas_folder(self.folder, {(UNI, "ntk"): (0.9, True)}, name="apart"))
+        self.assertIsNone(choice.answer([(two, 4), (apart, 4)]))
+
+    def test_models_in_which_nothing_counts_are_not_counted(self):
+        one = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True)}, name="one"))
+        few = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True)}, name="few", count=2))
+        self.assertEqual(choice.answer([(one, 4), (few, 4)]).models, 1)
 
     def test_measures_that_contradict_each_other_leave_it_open(self):
         found = self.answer({(PRO, YARN): (0.9, True)}, {(PRO, YARN): (-20.0, True)})
@@ -139,6 +184,21 @@ class Correlations(Temporary):
         self.assertAlmostEqual(found.mean, 1)
         self.assertEqual(found.groups, 1)
         self.assertGreater(found.half, 1)  # one order of four plans may be chance
+
+    def test_extensions_of_a_model_are_not_more_models(self):
+        (drift,) = [one for one in theory.PREDICTORS if one.name == "drift"]
+        cells = self.cells([3, 4, 5, 6], [1, 2, 3, 4])
+        alone, twice = (theory.correlation(models, drift, theory.OUTCOMES[0]) for models in ([cells], [cells, cells]))
+        cells.measures = lambda: [("ppl", 4), ("ppl", 4)]
+        again = theory.correlation([cells], drift, theory.OUTCOMES[0])
+        self.assertEqual((again.half, again.groups, again.models), (alone.half, 2, 1))
+        self.assertAlmostEqual(twice.half, alone.half / math.sqrt(2))
+
+    def test_a_plan_measured_on_fewer_texts_has_no_rank(self):
+        (drift,) = [one for one in theory.PREDICTORS if one.name == "drift"]
+        cells = self.cells([3, 4, 5, 6], [1, 2, 3, 4])
+        cells.values("ppl", 4, PRO)[2048][2] = 7
+        self.assertIsNone(theory.correlation([cells], drift, theory.OUTCOMES[0]))
 
     def test_a_theory_that_is_the_wrong_way_round_is_minus_one(self):
         (drift,) = [one for one in theory.PREDICTORS if one.name == "drift"]

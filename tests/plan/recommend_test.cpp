@@ -55,10 +55,10 @@ TEST(Explain, CitesWhatWasMeasuredNearTheFactor) {
     const auto target = static_cast<std::int64_t>(4096 * factor);
     return explain(*make_plan(test::llama2_spec(), target, test::method(method))).measured;
   };
-  EXPECT_EQ(measured(16, "mrrope-pro").rfind("Measured at 16 times", 0), 0U);
+  EXPECT_EQ(measured(16, "mrrope-pro").rfind("Measured with plans for 16 times", 0), 0U);
   EXPECT_NE(measured(16, "mrrope-pro").find("against yarn"), std::string::npos);
   EXPECT_NE(measured(16, "yarn").find("against mrrope-pro"), std::string::npos);
-  EXPECT_EQ(measured(5, "mrrope-pro").rfind("Measured at 4 times", 0), 0U);
+  EXPECT_EQ(measured(5, "mrrope-pro").rfind("Measured with plans for 4 times", 0), 0U);
 }
 
 TEST(Explain, CountsComparisonsInWords) {
@@ -67,8 +67,8 @@ TEST(Explain, CountsComparisonsInWords) {
       "comparisons)?";
   const std::string item = "(perplexity|perplexity within the trained length|answers) " + counts;
   const std::regex sentence(
-      R"(Measured at \d+ times the trained length on \d+ small models?, against [a-z-]+ \(docs/results\): )" + item +
-      "(; " + item + ")*\\.");
+      R"(Measured with plans for \d+ times the trained length on \d+ small models?, against [a-z-]+ \(docs/results\): )" +
+      item + "(; " + item + ")*\\.");
   for (const std::int64_t factor : {2, 4, 8, 16, 32, 64}) {
     for (const char* method : {"ntk", "yarn", "yarn-rotations", "mrrope-uni", "mrrope-pro"}) {
       const auto said = explain(*make_plan(test::llama2_spec(), 4096 * factor, test::method(method))).measured;

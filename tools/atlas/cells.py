@@ -6,6 +6,12 @@ import json
 from . import DATA, READING, order
 from .items import read_lines, read_runs
 
+FEWEST = 3  # texts or prompts
+NOTICED = 0.5  # percent of perplexity: who reads the answers sees no smaller difference
+SEEN = {READING: 5.0, "answers": 10.0}  # half an interval, percent or points: a wider one would miss what matters
+# Parts of the window from the trained length to the target: its second half, the rest, and where it begins
+LONGEST, HALF, AT_TRAINED = "longest", "half", "trained"
+
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
@@ -18,25 +24,39 @@ class Difference:
     high: float
     differs: bool
     too_few: bool  # whatever they say may be chance
+    blind: bool  # no difference, but one that matters could have been missed
     better: int  # +1: plan is better, -1: worse, 0: tied
+
+    @property
+    def counts(self):
+        return not self.too_few and not self.blind
+
+
+def made(length, count, percent, differs, too_few, sign, measure):
+    """`sign`: of a better value. A single text may differ for `mrrope compare`, by its stretches; it is no evidence about others."""
+    value, low, high = percent
+    too_few = too_few or count < FEWEST
+    differs = differs and not too_few
+    small = measure == READING and abs(value) < NOTICED
+    blind = not differs and (high - low) / 2 > SEEN.get(measure, SEEN["answers"])
+    return Difference(length, count, value, low, high, differs, too_few, blind, 0 if not differs or small else 1 if sign * value > 0 else -1)
 
 
 def reading_difference(row):
     length, count, ratio, low, high, differs, too_few = row
-    percent = [100 * (one - 1) for one in (ratio, low, high)]
-    return Difference(length, count, *percent, differs, too_few, 0 if not differs else 1 if ratio < 1 else -1)
+    return made(length, count, [100 * (one - 1) for one in (ratio, low, high)], differs, too_few, -1, READING)
 
 
 def answer_difference(row):
     length, count, value, low, high, differs, too_few, *_ = row
-    return Difference(length, count, value, low, high, differs, too_few, 0 if not differs else 1 if value > 0 else -1)
+    return made(length, count, (value, low, high), differs, too_few, +1, "answers")
 
 
 def likelihood_difference(row):
     length, count, _, _, _, _, too_few, value, low, high, differs = row
     if None in (value, low, high):  # a server does not tell, or one prompt was all
         return None
-    return Difference(length, count, value, low, high, differs, too_few, 0 if not differs else 1 if value < 0 else -1)
+    return Difference(length, count, value, low, high, differs, too_few, False, 0 if not differs else 1 if value < 0 else -1)
 
 
 class Cells:
@@ -100,6 +120,17 @@ class Cells:
         other = self._differences.get((measure, factor, task, against, plan), {}).get(length)
         return turned_ratio(other) if other and measure == READING else turned(other) if other else None
 
+    def meeting(self, measure, factor, plan, against, part):
+        """The Difference of two plans at the longest length that both have in a part of the window; None: there is none. The parts:
+        its second half, what is between the trained length and that, and the trained length."""
+        half = factor * self.trained / 2
+        first, last = {AT_TRAINED: (self.trained, self.trained), HALF: (self.trained + 1, half),
+                       LONGEST: (max(self.trained, half) + 1, 2 * half)}[part]  # fmt: skip
+        for length in reversed(self.lengths(measure, factor)):
+            if first <= length <= last and (found := self.difference(measure, factor, plan, against, length)):
+                return found
+        return None
+
     def likelihood(self, measure, factor, plan, against, length, task=None):
         """The same of -ln p of the right answers."""
         if found := self._likelihoods.get((measure, factor, task, plan, against), {}).get(length):
@@ -128,10 +159,10 @@ def number(value, digits=1):
 
 
 def shown(one, unit="", digits=1):
-    """"-1.8 ± 0.6 % *", "+12.0 ± 4.1", "3.4x, 3.2 to 3.5"; a star where it is a difference. unit: " %" of perplexities."""
+    """"-1.8 ± 0.6 % *", "+12.0 ± 4.1 ?", "3.4x, 3.2 to 3.5"; a star where it is a difference. unit: " %" of perplexities."""
     if one is None:
         return ""
-    star = " \\*" if one.differs else ""
+    star = " \\*" if one.differs else " ?" if one.blind else ""
     if one.too_few:
         return f"{number(one.value, digits)}{unit}, n = {one.count}"
     if unit and max(abs(one.low), abs(one.high)) > 50:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Which plan should I take? The answer, and how sure it is, by counting differences.
 
-The plans of one model and extension meet in every measure: perplexity at the longest length and at the trained one, and
-every kind of answers at its longest. Two plans meet once in each, and one is better there, or they are tied
-(`mrrope compare`). The plan to take is the one that is better most often, less the times that it is worse, over all its
-meetings. It is
+The plans of one model and extension meet in places: in perplexity at the longest and at the trained length, and in every kind of
+answers at its longest. In a place one of two plans is better, or they are tied (`mrrope compare`); what cannot be told does not
+count. Only plans that were measured in every place are ranked, so that no plan leads by what another was not asked. The plan to
+take is the one that is better most often, less the times that it is worse. It is
   sure      never worse than any other, and better than each other one at least once
   likely    against each other one better more often than worse
   a guess   ahead over all, but some other plan is better than it as often or more often than worse
@@ -13,6 +13,7 @@ meetings. It is
 import dataclasses
 
 from . import READING
+from .cells import AT_TRAINED, LONGEST
 
 SURE, LIKELY, GUESS, OPEN = "sure", "likely", "a guess", "open"
 
@@ -22,50 +23,47 @@ class Answer:
     plans: tuple  # to take; several: nobody is ahead
     certainty: str
     meetings: dict  # {other: (better, worse, tied)} of the first
+    left_out: tuple  # plans that were not measured everywhere
     models: int
 
 
 def places(cells, factor):
-    """(measure, length) of each place in which plans meet."""
+    """(measure, part of the window) of each place in which plans meet."""
     for measure, s in cells.measures():
-        if s != factor:
-            continue
-        lengths = [length for length in cells.lengths(measure, factor) if length <= factor * cells.trained]
-        found = {max(lengths)} if lengths else set()
-        if measure == READING and cells.trained in lengths:
-            found.add(cells.trained)
-        for length in sorted(found):
-            yield measure, length
+        if s == factor:
+            yield from ((measure, part) for part in ((LONGEST, AT_TRAINED) if measure == READING else (LONGEST,)))
 
 
-def met(groups):
-    """{(plan, other): [better, worse, tied]} over all groups, (cells, factor)."""
-    counts = {}
-    for cells, factor in groups:
-        for measure, length in places(cells, factor):
-            plans = [plan for plan in cells.plans(measure, factor) if plan != "none" and ":cache=" not in plan]
-            for plan in plans:
-                for other in plans:
-                    found = None if plan == other else cells.difference(measure, factor, plan, other, length)
-                    if not found or found.too_few:
-                        continue
-                    counts.setdefault((plan, other), [0, 0, 0])[0 if found.better > 0 else 1 if found.better < 0 else 2] += 1
-    return counts
+def met(cells, factor, measure, part):
+    """{(plan, other): +1 better, -1 worse, 0 tied} of a place."""
+    plans = [plan for plan in cells.plans(measure, factor) if plan != "none" and ":cache=" not in plan]
+    found = {(plan, other): cells.meeting(measure, factor, plan, other, part) for plan in plans for other in plans if plan != other}
+    return {pair: one.better for pair, one in found.items() if one and one.counts}
+
+
+def certainty(best, against):
+    if len(best) > 1:
+        return OPEN
+    if all(worse == 0 and better > 0 for better, worse, _ in against.values()):
+        return SURE
+    return LIKELY if all(better > worse for better, worse, _ in against.values()) else GUESS
 
 
 def answer(groups):
-    """An Answer, or None where fewer than two plans were compared."""
-    counts = met(groups)
+    """An Answer, or None where no two plans were compared in every place."""
+    found = [(cells.name, met(cells, factor, *place)) for cells, factor in groups for place in places(cells, factor)]
+    found = [(name, place) for name, place in found if place]
+    measured = [{plan for plan, _ in place} for _, place in found]
+    ranked = set.intersection(*measured) if measured else set()
+    counts = {}
+    for _, place in found:
+        for (plan, other), side in place.items():
+            if plan in ranked and other in ranked:
+                counts.setdefault((plan, other), [0, 0, 0])[(2, 0, 1)[side]] += 1
     if not counts:
         return None
-    plans = sorted({plan for plan, _ in counts})
-    ahead = {plan: sum(b - w for (one, _), (b, w, _) in counts.items() if one == plan) for plan in plans}
-    best = [plan for plan in plans if ahead[plan] == max(ahead.values())]
-    against = {other: tuple(count) for (plan, other), count in counts.items() if plan == best[0]}
-    if len(best) > 1:
-        certainty = OPEN
-    elif all(worse == 0 and better > 0 for better, worse, _ in against.values()):
-        certainty = SURE
-    else:
-        certainty = LIKELY if all(better > worse for better, worse, _ in against.values()) else GUESS
-    return Answer(tuple(best), certainty, against, len({cells.name for cells, _ in groups}))
+    ahead = {plan: sum(b - w for (one, _), (b, w, _) in counts.items() if one == plan) for plan in sorted(ranked)}
+    best = tuple(plan for plan in ahead if ahead[plan] == max(ahead.values()))
+    against = {other: tuple(counts.get((best[0], other), (0, 0, 0))) for other in sorted(ranked - {best[0]})}
+    left_out = tuple(sorted(set.union(*measured) - ranked))
+    return Answer(best, certainty(best, against), against, left_out, len({name for name, _ in found}))

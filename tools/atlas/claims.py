@@ -2,21 +2,25 @@
 """Each claim of the paper as a difference that a cell shows or does not show, and the rule from cells to a verdict.
 
 A cell stands for a claim's model and extension: the claim's two plans at its length. It is
-  for         the better plan of the claim is better, and `mrrope compare` marks it as a difference
+  for         the better plan of the claim is better, `mrrope compare` marks it as a difference, and it is large enough to notice
   against     the other one is
   tied        neither
-Where there are too few texts or prompts to tell anything, it does not count. The verdict over the cells of all models, or of one:
+Where there are too few texts or prompts to tell anything, or so few that the interval of a tie is wider than what matters, it does
+not count. The verdict over the cells of all models, or of one:
 
   holds            every cell is for
-  does not hold    no cell is for, and some are against
-  depends          some are for and some are not
+  holds in part    some are for, the others tied
+  depends          some are for and some against
+  does not hold    some are against, none for
   tied             no cell is for or against
   too few to tell  no cell counts
   not measured     there is no cell
 """
 import dataclasses
 
-HOLDS, DOES_NOT, DEPENDS = "holds", "does not hold", "depends"
+from .cells import AT_TRAINED, HALF, LONGEST
+
+HOLDS, IN_PART, DOES_NOT, DEPENDS = "holds", "holds in part", "does not hold", "depends"
 TIED, TOO_FEW, NOT_MEASURED, NOT_YET = "tied", "too few to tell", "not measured", "not in the atlas yet"
 
 
@@ -27,7 +31,7 @@ class Claim:
     measure: str
     better: str
     worse: str
-    at: str = "longest"  # "half": of the window; "trained": at the trained length, the cost at short lengths
+    at: str = LONGEST  # AT_TRAINED: the cost at short lengths
 
 
 CLAIMS = (
@@ -35,12 +39,12 @@ CLAIMS = (
     Claim("Pro reads better than YaRN as engines run it", "Tables 1, 4", "ppl", "mrrope-pro", "yarn"),
     Claim("Progressive before uniform: Pro reads better than Uni", "Tables 1, 4", "ppl", "mrrope-pro", "mrrope-uni"),
     Claim("Uni reads better than YaRN as published in the first half of the window", "Section 4.2", "ppl", "mrrope-uni",
-          "yarn-rotations", "half"),
+          "yarn-rotations", HALF),
     Claim("and YaRN as published better than Uni at its end", "Section 4.2", "ppl", "yarn-rotations", "mrrope-uni"),
     Claim("Pro reads better than NTK at the longest length measured", "Tables 1, 4", "ppl", "mrrope-pro", "ntk"),
-    Claim("Pro costs short texts less than YaRN as published", "Section 4.2", "ppl", "mrrope-pro", "yarn-rotations", "trained"),
-    Claim("Pro costs short texts less than YaRN as engines run it", "Section 4.2", "ppl", "mrrope-pro", "yarn", "trained"),
-    Claim("Pro costs short texts less than Uni", "Section 4.2", "ppl", "mrrope-pro", "mrrope-uni", "trained"),
+    Claim("Pro costs short texts less than YaRN as published", "Section 4.2", "ppl", "mrrope-pro", "yarn-rotations", AT_TRAINED),
+    Claim("Pro costs short texts less than YaRN as engines run it", "Section 4.2", "ppl", "mrrope-pro", "yarn", AT_TRAINED),
+    Claim("Pro costs short texts less than Uni", "Section 4.2", "ppl", "mrrope-pro", "mrrope-uni", AT_TRAINED),
     Claim("Pro finds more needles than YaRN as published", "Figure 4", "needles", "mrrope-pro", "yarn-rotations"),
     Claim("Pro finds more needles than YaRN as engines run it", "Figure 4", "needles", "mrrope-pro", "yarn"),
     Claim("Pro finds more passkeys and numbers than YaRN as published", "Table 3", "passkeys", "mrrope-pro", "yarn-rotations"),
@@ -62,34 +66,24 @@ class Found:
     model: str
     factor: float
     difference: object  # cells.Difference
+    tasks: int  # whose mean it is
 
 
 def found_of(claim, models):
     """Every cell of the claim, by model and extension."""
     for cells in models:
         for measure, factor in cells.measures():
-            if measure != claim.measure:
-                continue
-            length = length_of(claim, cells, factor)
-            difference = cells.difference(measure, factor, claim.better, claim.worse, length) if length else None
-            if difference:
-                yield Found(cells.name, factor, difference)
-
-
-def length_of(claim, cells, factor):
-    """The longest length measured in the part of the window that the claim is about; None: there is none."""
-    first, last = {"trained": (cells.trained, cells.trained), "half": (cells.trained, factor * cells.trained / 2),
-                   "longest": (cells.trained + 1, factor * cells.trained)}[claim.at]  # fmt: skip
-    return max((length for length in cells.lengths(claim.measure, factor) if first <= length <= last), default=None)
+            if measure == claim.measure and (difference := cells.meeting(measure, factor, claim.better, claim.worse, claim.at)):
+                yield Found(cells.name, factor, difference, len(cells.tasks(measure, factor)))
 
 
 def verdict(found):
     """Of cells: one word for all of them."""
-    sides = [one.difference.better for one in found if not one.difference.too_few]
+    sides = [one.difference.better for one in found if one.difference.counts]
     if not sides:
         return TOO_FEW if found else NOT_MEASURED
     if all(side > 0 for side in sides):
         return HOLDS
-    if any(side > 0 for side in sides):
-        return DEPENDS
-    return DOES_NOT if any(side < 0 for side in sides) else TIED
+    if any(side < 0 for side in sides):
+        return DEPENDS if any(side > 0 for side in sides) else DOES_NOT
+    return IN_PART if any(side > 0 for side in sides) else TIED

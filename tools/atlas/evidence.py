@@ -5,6 +5,7 @@ A method meets another in the places where choice.py lets plans meet; the recomm
 run, every other one against the recommended.
 """
 from . import READING, ROOT
+from .cells import AT_TRAINED
 from .choice import places
 
 FILE = ROOT / "src" / "plan" / "evidence_table.h"
@@ -37,20 +38,18 @@ inline constexpr Meeting kMeetings[] = {
 """
 
 
-def kind_of(cells, measure, length):
-    if measure != READING:
-        return "answers"
-    return "trained" if length == cells.trained else "longest"
+def kind_of(measure, part):
+    return "answers" if measure != READING else "trained" if part == AT_TRAINED else "longest"
 
 
 def tallies(models, factor, method, against):
     """{kind: [better, worse, tied]} and the number of models."""
     found, seen = {kind: [0, 0, 0] for kind in KINDS}, set()
     for cells in models:
-        for measure, length in places(cells, factor):
-            difference = cells.difference(measure, factor, method, against, length)
-            if difference and not difference.too_few:
-                found[kind_of(cells, measure, length)][{1: 0, -1: 1, 0: 2}[difference.better]] += 1
+        for measure, part in places(cells, factor):
+            difference = cells.meeting(measure, factor, method, against, part)
+            if difference and difference.counts:
+                found[kind_of(measure, part)][{1: 0, -1: 1, 0: 2}[difference.better]] += 1
                 seen.add(cells.name)
     return found, len(seen)
 

@@ -5,7 +5,7 @@ from .cells import shown
 
 BASELINE = "yarn"  # the table that most people have: what engines run
 NOVELS = ("bleak-house.md", "middlemarch.md", "moby-dick.md", "the-count-of-monte-cristo.md")
-READ_IN_TRAINING = {"tiny-512": NOVELS, "lab-1024": NOVELS}  # tests/models/README.md
+READ_IN_TRAINING = {"tiny-512": NOVELS, "lab-1024": NOVELS}  # tests/models/README.md; of other models nobody knows
 
 
 def table(header, rows, numbers=1):
@@ -57,7 +57,11 @@ def reading_table(cells, factor):
     yield from table(["perplexity", *map(length_text, lengths), "last 2k"], rows)
     names, read = cells.texts(factor), READ_IN_TRAINING.get(cells.name, ())
     yield from ("", f"{range_text(texts)} texts ({', '.join(names)}); in round brackets the difference to {BASELINE}, on the same texts.")
-    if known := [name for name in names if name in read]:
+    if len(chapters := [name for name in names if name.endswith(".tex")]) > 1:
+        yield from ("", f"{len(chapters)} of them are chapters of one book, which begin alike.")
+    if cells.name not in READ_IN_TRAINING:
+        yield from ("", "The model may have read them in its training: differences between plans count, perplexities less.")
+    elif known := [name for name in names if name in read]:
         yield from ("", f"The model was trained on {' and '.join(known)}: differences between plans count, perplexities less.")
 
 
@@ -81,8 +85,9 @@ def answers_table(cells, measure, factor):
 
 
 def prompts_text(cells, measure, factor):
-    counts = {found.count for length in cells.lengths(measure, factor) for plan in cells.plans(measure, factor)
-              if (found := cells.difference(measure, factor, plan, BASELINE, length))}  # fmt: skip
+    plans = cells.plans(measure, factor)
+    counts = {found.count for length in cells.lengths(measure, factor) for plan in plans for other in plans
+              if plan != other and (found := cells.difference(measure, factor, plan, other, length))}  # fmt: skip
     return f"{range_text(counts)} prompts a cell" if counts else "one plan"
 
 
@@ -106,8 +111,8 @@ def provenance(cells):
 def page(cells):
     lines = [f"# {cells.name}", "", *provenance(cells), "",
              "\\* a difference: for perplexity and -ln p, the 95 % interval excludes zero; for answers, p < 0.05 in the paired test, so that an",
-             "interval may exclude zero without a star. Square brackets: the interval of the value itself. All statistics are those of",
-             "`mrrope compare`.",
+             "interval may exclude zero without a star. ? no difference, but the interval is so wide that one that matters could have been",
+             "missed. Square brackets: the interval of the value itself. All statistics are those of `mrrope compare`.",
              ""]  # fmt: skip
     for factor in cells.factors():
         lines += [f"## {factor:g} times the trained length", ""]

@@ -5,7 +5,8 @@
 
 Within a model and an extension the plans are ranked twice, by the theory and by the measurement, and the two orders
 correlated (Spearman). Ranks of different models or extensions have nothing to do with each other, so correlations are taken
-one by one and averaged, each weighing as much as it knows: under chance its variance is 1 / (n - 1), of n plans.
+one by one and averaged: first within a model, whose extensions and measures repeat nearly one order of the same plans, then over
+models. Under chance the correlation of n plans has the variance 1 / (n - 1); a model counts as one such.
 """
 import dataclasses
 import json
@@ -15,6 +16,7 @@ import subprocess
 from gap_study import spearman
 
 from . import READING
+from .cells import FEWEST
 from .items import rounded
 
 KINDS = ("regressive", "uniform", "progressive")  # the paper's order; other kinds have no place in it
@@ -78,12 +80,17 @@ def pairs_of(cells, factor, predictor, outcome):
     for measure, s in cells.measures():
         if s != factor or (measure != wanted if wanted else measure == READING):
             continue
-        lengths = cells.lengths(measure, factor)
-        length = cells.trained if where == "trained" else max(lengths)
+        length = cells.trained if where == "trained" else max(cells.lengths(measure, factor))
+        if where == "longest" and length <= max(cells.trained, factor * cells.trained / 2):
+            continue
+        most = max((values[length][2] for plan in cells.plans(measure, factor) if length in (values := cells.values(measure, factor, plan))),
+                   default=0)  # fmt: skip
         pairs = []
         for plan, said in sorted(cells.theory.get(f"{factor:g}", {}).items()):
             values = cells.values(measure, factor, plan).get(length)
             number = predicted(said, predictor)
+            if values and measure == READING and (values[2] < most or most < FEWEST):
+                continue  # the mean of other texts than those of the other plans, or of too few
             if values and values[column] is not None and number is not None:
                 pairs.append((number, values[column]))
         yield pairs
@@ -96,21 +103,26 @@ class Correlation:
     mean: float
     half: float  # of the interval in which 95 % of such means lie by chance
     groups: int
+    models: int
     lowest: float
     highest: float
 
 
 def correlation(models, predictor, outcome):
     """A Correlation, or None where no group has plans enough that differ."""
-    found = []
+    found, each = [], []  # per model: mean and mean weight; all correlations
     for cells in models:
+        mine = []
         for factor in cells.factors():
             for pairs in pairs_of(cells, factor, predictor, outcome):
                 theory, measured = zip(*pairs) if pairs else ((), ())
                 if len(pairs) >= FEWEST_PLANS and len(set(theory)) > 1 and len(set(measured)) > 1:
-                    found.append((predictor.sign * outcome[3] * spearman(theory, measured), len(pairs) - 1))
+                    mine.append((predictor.sign * outcome[3] * spearman(theory, measured), len(pairs) - 1))
+        if mine:
+            each += [rho for rho, _ in mine]
+            found.append((sum(rho for rho, _ in mine) / len(mine), sum(one for _, one in mine) / len(mine)))
     if not found:
         return None
     weight = sum(one for _, one in found)
-    each = [rho for rho, _ in found]
-    return Correlation(sum(rho * one for rho, one in found) / weight, 1.96 / math.sqrt(weight), len(found), min(each), max(each))
+    mean = sum(rho * one for rho, one in found) / weight
+    return Correlation(mean, 1.96 / math.sqrt(weight), len(each), len(found), min(each), max(each))
