@@ -4,6 +4,7 @@
 
     python=$(tools/engine_env train)
     "$python" tools/train_lab.py train RUN_DIR [--seed N] [--hours H] [--until HH:MM]    goes on where RUN_DIR ended
+    "$python" tools/train_lab.py train RUN_DIR --weights MODEL.gguf         the recipe's last leg, from a file that export made
     "$python" tools/train_lab.py export RUN_DIR OUT.gguf                    F16; make it Q8_0 with llama-quantize
     "$python" tools/train_lab.py evaluate RUN_DIR                           perplexity per byte, answers by family
 
@@ -79,14 +80,19 @@ def load_tokenizer(run, corpus):
     return bpe.Tokenizer.load(path)
 
 
-def start(run, shape, seed, steps):
+def start(run, shape, seed, steps, weights):
     """The model, its optimizers, the step that is done and the seconds that it took."""
     torch.manual_seed(seed)
     model = Model(recipe.SHAPES[shape]).train()
     optimizers = training.make_optimizers(model)
     path = run / "checkpoint.pt"
     if not path.exists():
-        return model, optimizers, 0, 0.0
+        if weights is None:
+            return model, optimizers, 0, 0.0
+        from lab import gguf_file  # here, so that training from nothing needs torch alone
+
+        model.load_state_dict(gguf_file.read(weights).state_dict())
+        return model, optimizers, recipe.LEGS[-1][0], 0.0
     state = training.restore(path, model, optimizers)
     if (state["shape"], state["seed"]) != (shape, seed):
         raise SystemExit(f"train_lab: {run} has shape {state['shape']} and seed {state['seed']}; choose another folder")
@@ -100,7 +106,7 @@ def train(args, data):
     locked = lock(args.run)
     corpus, held_out = Corpus(data), Corpus(data, held_out=True)
     tokenizer = load_tokenizer(args.run, corpus)
-    model, optimizers, done, before = start(args.run, args.shape, args.seed, args.steps)
+    model, optimizers, done, before = start(args.run, args.shape, args.seed, args.steps, args.weights)
     log = open_log(args.run / "log.jsonl", done)
     stopping = Stopping(args.hours, args.until)  # until here there is nothing to save, and a signal ends at once
     began = saved = time.time()
@@ -183,6 +189,7 @@ def main():
             command.add_argument("--steps", type=int, default=recipe.STEPS, help="where the learning rate is zero")
             command.add_argument("--hours", type=float, help="stop after so many")
             command.add_argument("--until", type=datetime.time.fromisoformat, metavar="HH:MM", help="stop today at this time")
+            command.add_argument("--weights", type=pathlib.Path, metavar="MODEL.gguf", help="begin the last leg with them")
             command.add_argument("--threads", type=int, default=2)
         elif function is export:
             command.add_argument("out", type=pathlib.Path, metavar="OUT.gguf")

@@ -3,8 +3,8 @@
 anew, with keys from the novels. (RULER, arXiv:2404.06654; InfiniteBench, arXiv:2402.13718.)
 
 A family takes (draw, tokenizer, room) and gives tokens and weights that fit into the room, or None. What is asked after RULER's
-one question is asked on the same text: more to learn from each text. Several answers come in the order of the text, which can be
-learnt; RULER's rule takes any order.
+one question is asked on the same text: more to learn from each text. Several answers come in the order of the text, whatever the
+order of the question: one skill for several values and for several keys. RULER's rule takes any order.
 """
 from lab.text import ANSWER, COPY, FORM, GUESS, HAY, answer, grown
 
@@ -114,9 +114,7 @@ def magic(draw, tokenizer, room, setting, reminded=False):
         else:
             tail = []
             for group in [together, *([key] for key in later if key != together[0])]:
-                # one key: its values by the text; several: by the question, as their names are
-                found = [value for key in group for name, value in told if name == key]
-                tail += question(kind, group, found)
+                tail += question(kind, group, [value for name, value in told if name in group])
         many = len(book) > 1 and (asked > 1 or values > 1)
         return [(instruction(kind, many), FORM), *hay, ("\n", FORM), *tail, ("", FORM)]
 
@@ -130,6 +128,13 @@ def single(draw, tokenizer, room):
 
 def several(draw, tokenizer, room):
     return magic(draw, tokenizer, room, draw.random.choice(SEVERAL))
+
+
+def roll(draw, tokenizer, room):
+    """All values of a short text, of one key or of as many: which one comes next is the whole task."""
+    count = draw.random.randint(2, min(8, max(2, (room - 90) // 45)))
+    keys, values = draw.random.choice(((1, count), (count, 1)))
+    return magic(draw, tokenizer, min(room, 130 + 60 * count), (draw.random.random() < 0.5, "number", keys, values, keys))
 
 
 def between(draw, tokenizer, room):

@@ -29,14 +29,16 @@ SHAPES = {
 
 FAMILIES = {
     f.__name__: f
-    for f in (prose.novel, prose.repeats, prose.records, prose.questions, hidden.single, hidden.several, hidden.between,
-              hidden.reminders, hidden.lines, hidden.object_of_keys, hidden.spoken, lists.tracking, lists.common, lists.frequent)
+    for f in (prose.novel, prose.repeats, prose.records, prose.questions, hidden.single, hidden.several, hidden.roll,
+              hidden.between, hidden.reminders, hidden.lines, hidden.object_of_keys, hidden.spoken, lists.tracking, lists.common,
+              lists.frequent)
 }
 
-SHAPE, STEPS = "2m", 4800
+SHAPE, STEPS = "2m", 10500
 # First step, peak of the learning rate, steps in which it rises, share of the leg in which it falls to 0. The second leg was added
-# when the first had ended and had learnt one key, but not one among several.
-LEGS = ((0, 2e-3, 100, 0.4), (3600, 1.2e-3, 40, 0.8))
+# when the first had ended and had learnt one key, but not one among several; the third when it still did not say which of several
+# values comes next.
+LEGS = ((0, 2e-3, 100, 0.4), (3600, 1.2e-3, 40, 0.8), (4800, 1.2e-3, 40, 0.5))
 
 TOKENS_PER_STEP = 4096
 # Retrieval needs copying, and copying is learnt from short texts that repeat. (First step, length, share of each family.)
@@ -51,6 +53,10 @@ STAGES = (
                      "questions": 0.03}),
     (3600, CONTEXT, {"novel": 0.12, "reminders": 0.12, "single": 0.05, "several": 0.27, "between": 0.08, "lines": 0.22,
                      "object_of_keys": 0.02, "spoken": 0.02, "tracking": 0.10}),
+    (4800, 512, {"novel": 0.08, "reminders": 0.06, "single": 0.04, "roll": 0.34, "several": 0.12, "between": 0.08, "lines": 0.10,
+                 "spoken": 0.02, "tracking": 0.16}),
+    (6300, CONTEXT, {"novel": 0.12, "reminders": 0.04, "single": 0.05, "roll": 0.13, "several": 0.22, "between": 0.06, "lines": 0.12,
+                     "object_of_keys": 0.01, "spoken": 0.02, "tracking": 0.15, "frequent": 0.08}),
 )
 
 
