@@ -94,7 +94,7 @@ int run_demo(const Options& options) {
                 kGetEval);
   }
   if (const auto ok = make_place(folder); !ok) return fail(ok.error());
-  print("A model of 2 MB, trained for texts of 512 tokens, reads 2048 of them.\n");
+  print("A 2 MB model, trained on texts of 512 tokens, is extended to read 2048.\n");
   for (const Step& step : steps_in(folder)) {
     std::string command = "$ mrrope";
     for (const std::string& word : step.words) command += " " + base::shell_quoted(word);

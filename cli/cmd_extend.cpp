@@ -111,7 +111,11 @@ std::string hint_for(const Error& error, const Options& options, const ModelFile
                                         .method = spell(plan->method),
                                         .engine = options.extend.engine},
                                        {.relabel = options.extend.relabel});
-    return outlook.steps.empty() ? "" : outlook.steps.front().command;
+    if (outlook.steps.empty()) return "";
+    if (outlook.choice || outlook.steps.size() == 1) return outlook.steps.front().command;
+    return fmt::format("mrrope plan {} -c {}{} prints the commands of the plug-in, which runs it",
+                       base::shell_quoted(options.model.file), format_context(plan->context_target),
+                       options.model.trained.empty() ? "" : " --trained " + options.model.trained);
   }
   std::error_code status;
   if (gguf) {
@@ -205,9 +209,9 @@ void add_extend(CLI::App& program, Action& action) {
                           "see mrrope methods (default: the recommended one, or the\nnearest that the engine runs)");
   method->type_name("METHOD");
   auto* trained = add_trained(*command, options->model.trained);
-  auto* plan =
-      command->add_option("--plan", options->plan,
-                          "a plan file (mrrope plan --json) or the folder of\nmrrope tune, instead of these three");
+  auto* plan = command->add_option(
+      "--plan", options->plan,
+      "a plan file (mrrope plan --json) or the folder of\nmrrope tune, instead of -c, --factor and --method");
   plan->type_name("FILE")->excludes(context)->excludes(factor)->excludes(method);
   auto* target = command->add_option(
       "--target", options->extend.engine,

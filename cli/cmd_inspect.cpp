@@ -68,13 +68,23 @@ std::string rope_text(const RopeSpec& spec, std::size_t index) {
     if (std::holds_alternative<LongRope>(law) || std::holds_alternative<Custom>(law)) {
       method = method.substr(0, method.find(':')) + " (a list)";
     }
-    text += fmt::format("{}trained with {}, factor {:.4g} from {}", bullet(), method, g.trained->factor,
-                        g.trained->context_original);
+    text += fmt::format("{}trained with {}, factor {:.4g}", bullet(), method, g.trained->factor);
+    // A GGUF with nothing but factors does not say what they extended
+    if (g.trained->context_original < spec.context_trained)
+      text += fmt::format(" from {}", g.trained->context_original);
   } else {
     text += bullet() + std::string("no scaling");
   }
   if (!g.extended) text += bullet() + std::string("keeps its table");
   return text;
+}
+
+// The first Qwen 3 files declare 40960 tokens (model cards: "32,768 natively", and 8192 for the answer).
+constexpr std::int64_t kQwen3Declared = 40960;
+constexpr std::int64_t kQwen3Trained = 32768;
+
+bool holds_room_for_an_answer(const ModelFacts& facts, const RopeSpec& spec) {
+  return facts.architecture.rfind("qwen3", 0) == 0 && spec.context_trained == kQwen3Declared;
 }
 
 std::string turns_text(const Spectrum& s) {
@@ -238,9 +248,17 @@ void print_block(const Inspected& found, const std::string& file, bool several) 
   if (now) {
     for (const std::string& note : now->notes) fact("note", note);
   }
+  std::int64_t trained = spec.context_trained;
+  std::string typed;
+  if (holds_room_for_an_answer(facts, spec)) {
+    trained = kQwen3Trained;
+    typed = " --trained " + format_context(trained);
+    fact("note",
+         fmt::format("Qwen 3 was trained for {} of these, the others are room for an answer:{}", trained, typed));
+  }
   // Never wrapped: it is there to be copied
-  print("{}mrrope plan {} -c {}\n", bold(fmt::format("{:<18}", "next")), base::shell_quoted(file),
-        format_context(4 * spec.context_trained));
+  print("{}mrrope plan {} -c {}{}\n", bold(fmt::format("{:<18}", "next")), base::shell_quoted(file),
+        format_context(4 * trained), typed);
 }
 
 // A file that cannot be read does not keep the others from being shown.

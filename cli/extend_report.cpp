@@ -63,7 +63,9 @@ std::vector<std::string> service_notes(const std::vector<Service>& services) {
   if (!own.empty()) notes.push_back(fmt::format("Need a file of their own (--target): {}.", base::join(own)));
   if (!unchecked.empty()) notes.push_back(fmt::format("Not checked with this model: {}.", base::join(unchecked)));
   if (!none.empty())
-    notes.push_back(fmt::format("Cannot run this table: {}. mrrope doctor says why.", base::join(none)));
+    notes.push_back(fmt::format(
+        "Cannot run this table: {}. --target ENGINE writes the nearest one that an engine runs, where there is one.",
+        base::join(none)));
   return notes;
 }
 

@@ -28,7 +28,8 @@ constexpr const char* kDescription =
     "  mrrope tune model.gguf -c 32k                   a better one, by measuring\n"
     "  mrrope probe http://host:8080 -m longer.gguf    what a server really runs\n"
     "\n"
-    "Instead of a .gguf: a Hugging Face folder, or --spec dim=128,base=1e4,ctx=4k.\n";
+    "inspect, plan, extend and doctor take a Hugging Face folder, too;\n"
+    "plan also takes --spec dim=128,base=1e4,ctx=4k.\n";
 
 // What mrrope-llama in `folder` says of itself, where that is another version; pip replaces one package and leaves the
 // other with a warning at most.

@@ -21,7 +21,7 @@ import families  # noqa: E402  pylint: disable=wrong-import-position
 
 MARKS = "<!-- families -->\n", "<!-- end of families -->"
 ENGINES = {"llama.cpp": "llama.cpp", "vLLM": "vllm", "SGLang": "sglang", "transformers": "transformers5"}
-PLUG_IN = "> plan.json"  # what is offered where no file carries a plan
+PLUG_IN = "commands of the plug-in"  # what extend says to type then
 
 
 def main():

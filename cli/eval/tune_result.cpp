@@ -170,8 +170,8 @@ void print_tuned(const TuneResult& result, const ModelFile& file) {
   print("verdict   on {} unseen texts and {} unseen prompts:\n\n{}", tuned.held_out_texts, tuned.held_out_prompts,
         verdict_table(tuned, result.options));
   print(
-      "Difference of what was found; negative is better but for points. ± half of the 95 %\ninterval; * a "
-      "difference\n\n");
+      "What was found, less each of these; negative is better, except in points. ± is half of\n"
+      "the 95 % interval; * marks a difference\n\n");
   if (tuned.verdict.recommended == "tuned") {
     print("use       what was found: better than {}, the best of the published methods here\n", tuned.best_fixed);
   } else if (tuned.tuned == tuned.best_fixed) {

@@ -63,7 +63,7 @@ DeployedFile readme(const Facts& facts, const Deployment& so_far) {
   std::string text =
       fmt::format("# {}: {} rung{}\n\nWritten by `mrrope ladder`, which replaces it when it is run again.\n\n",
                   so_far.name, so_far.rungs.size(), one ? "" : "s");
-  text += one ? "One serving reaches the length, and no prompt pays for another: there is nothing to route.\n\n"
+  text += one ? "One serving reaches the length at no cost to short prompts: there is nothing to route.\n\n"
               : fmt::format(
                     "Each prompt goes to the lowest rung that holds it and its answer (`max_tokens`; {} tokens where a "
                     "request names none).\n\n",

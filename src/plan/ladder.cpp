@@ -57,8 +57,8 @@ std::string reason(const Plan& plan, const Plan* below, const Plan& last) {
   const std::int64_t trained = plan.spec.context_trained;
   if (as_trained(plan)) {
     return plan.context_target <= trained
-               ? fmt::format("The model as it is: nothing is paid up to {} tokens.", plan.context_target)
-               : fmt::format("The table it was trained with, at {} tokens: nothing is paid.", plan.context_target);
+               ? fmt::format("The model as it is: no cost up to {} tokens.", plan.context_target)
+               : fmt::format("The table it was trained with, at {} tokens: no cost.", plan.context_target);
   }
   const Exposure here = exposure(plan);
   std::string text = fmt::format(

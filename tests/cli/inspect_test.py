@@ -70,6 +70,21 @@ class LongValues(unittest.TestCase):
             self.assertLessEqual(self.widest("extend", CONFIGS / f"{config}.json", "--factor", "2", "--dry-run", "-o", "a-folder"), 120)
 
 
+class Qwen3(unittest.TestCase):
+    """Its first files declare 40960 tokens; 8192 of them are room for an answer. Who followed `next` got a plan for 160k."""
+
+    def test_what_it_was_trained_for_is_said_and_typed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "m.gguf"
+            tiny_gguf.write(file, "qwen3", {"context_length": 40960})
+            for model in (file, CONFIGS / "qwen3-8b.json"):
+                text = run("inspect", model)
+                self.assertIn("Qwen 3 was trained for 32768 of these", " ".join(text.split()))
+                self.assertEqual(text.splitlines()[-1].split()[1:], f"mrrope plan {model} -c 128k --trained 32k".split())
+            tiny_gguf.write(file, "qwen3", {"context_length": 262144})
+            self.assertEqual(run("inspect", file).splitlines()[-1].split()[1:], f"mrrope plan {file} -c 1M".split())
+
+
 class SeveralFiles(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()

@@ -84,7 +84,8 @@ class Walk(unittest.TestCase):
         self.assertEqual(again.status, 0, str(again) + trail)
         said = json.loads(again.text)
         self.assertEqual(said["method"] == "none", family.get("windows", False), f"{said['method']}\n{trail}")
-        plan = Step(f"mrrope plan {words[2]} -c {said['context_target']} --method {shlex.quote(said['method'])} --json > planned.json", self.folder)
+        trained = f" --trained {words[words.index('--trained') + 1]}" if "--trained" in words else ""
+        plan = Step(f"mrrope plan {words[2]} -c {said['context_target']}{trained} --method {shlex.quote(said['method'])} --json > planned.json", self.folder)
         self.assertEqual(plan.status, 0, str(plan) + trail)
         for line in steps[-1].run:
             engine = next(ENGINES[word] for word in shlex.split(line) if word in ENGINES)

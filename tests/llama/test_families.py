@@ -23,7 +23,7 @@ MRROPE = os.environ.get("MRROPE_BIN", str(harness.ROOT / "build" / "release" / "
 FAR = 20_000  # both sides round angles to float32: at 100,000 that grows through 22 random layers to half of the plan's effect
 TINY = {"Mixtral": "mixtral", "OLMo 3": "olmo3", "EXAONE 4": "exaone4-swa"}  # others: named after their architecture
 ROTATION = ("context_length", "rope.freq_base", "rope.freq_base_swa", "attention.temperature_scale")
-PLUG_IN = "> plan.json"  # what is offered where no file carries a plan
+PLUG_IN = "commands of the plug-in"  # what extend says to type where no file carries a plan
 
 
 def mrrope(*arguments):

@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -186,6 +187,29 @@ def test_it_says_before_the_search_that_the_file_cannot_carry_every_table(tmp_pa
     text = " ".join(tune_of(model, tmp_path, "-c", "8k", "--minutes", "0.01").stderr.split())
     assert text.startswith("This searches any table") and said in text if said else "any table" not in text
     assert "any table" not in tune_of(model, tmp_path, "-c", "8k", "--minutes", "0.01", "--target", "llama.cpp").stderr
+
+
+def next_after_tuning(model, folder, *arguments):
+    """The command that the shortest search ends with. The verdict is what takes the time."""
+    done = tune_of(model, folder, "-c", "1k", "--tokens", "1000", "--threads", "1", *arguments)
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("next ")]
+    return line.removeprefix("next").strip()
+
+
+# extend refused what tune offered: the plan was for the trained length that had been typed, not for the file's.
+def test_its_last_line_leads_on_with_the_trained_length_that_was_typed(tmp_path):
+    command = shlex.split(next_after_tuning(MODEL, tmp_path, "--trained", "256"))
+    assert command[:2] == ["mrrope", "extend"] and command[-2:] == ["-o", "longer.gguf"]
+    mrrope(*command[1:-1], tmp_path / "longer.gguf")
+    assert json.loads(mrrope("inspect", tmp_path / "longer.gguf", "--json").stdout)["context_extended"] == 1024
+
+
+# It named a search for llama.cpp, which refuses where no setting of the file turns pairs by another table.
+def test_its_last_line_names_the_plug_in_where_the_file_carries_nothing(tmp_path):
+    command = next_after_tuning(harness.tiny_models()["gemma3"], tmp_path, "--trained", "512")
+    assert f"MRROPE_PLAN={tmp_path / 't' / 'plan.json'} llama-server" in command
+    assert json.loads((tmp_path / "t" / "plan.json").read_text())["schema"] == "mrrope.plan/1"
 
 
 def tune_of(model, folder, *arguments):
