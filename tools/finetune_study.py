@@ -44,7 +44,7 @@ TABLES = {
 STEPS, TEXTS, PEAK_RATE, WARMUP_STEPS, DECAY_SHARE = 200, 2, 3e-4, 10, 0.5
 MEASURED = (0, 20, 60, 200)
 WINDOWS, QUESTIONS = 24, 40
-ASKED = {"pass key": (train_tiny.pass_key, {}), "1 of 2 numbers": (train_tiny.magic, {"count": 2})}
+ASKED = {"passkey": (train_tiny.pass_key, {}), "1 of 2 numbers": (train_tiny.magic, {"count": 2})}
 
 
 # ---- one run ---------------------------------------------------------------------------------------------------------

@@ -141,6 +141,15 @@ def test_a_file_is_read_back_as_the_model_that_was_written(whole, exported):
         assert torch.equal(read, written.half().float() if written.dim() == 2 else written)
 
 
+def test_the_last_leg_begins_with_the_weights_of_a_file_and_a_checkpoint_goes_before_them(exported, whole, tmp_path):
+    steps = train_lab.recipe.STEPS
+    model, _, step, _ = train_lab.start(tmp_path, "smoke", 1, steps, exported)
+    assert step == train_lab.recipe.LEGS[-1][0]
+    for (_, begun), read in zip(model.state_dict().items(), gguf_file.read(exported).state_dict().values(), strict=True):
+        assert torch.equal(begun, read)
+    assert train_lab.start(whole, "smoke", 1, STEPS, exported)[2] == STEPS
+
+
 TEXT = """Call me Ishmael.  Some years ago--never mind how long, “I've” seen 1234567 of 89; it's\tl'été\n\n\n 12
 tasty-wombat's:
 VAR QXZJK = VAR ABCDE 5d9dc9f8-9531-4ed9-88e2-36f681e74ef5 {"a": "b"}_x_ 3.  \n   7\n"""
