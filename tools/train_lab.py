@@ -91,6 +91,8 @@ def start(run, shape, seed, steps, weights):
             return model, optimizers, 0, 0.0
         from lab import gguf_file  # here, so that training from nothing needs torch alone
 
+        if gguf_file.tokens(weights) != bpe.Tokenizer.load(run / "tokens.json").tokens:
+            raise SystemExit(f"train_lab: {weights} has other tokens than {run / 'tokens.json'}, which was learnt from other novels")
         model.load_state_dict(gguf_file.read(weights).state_dict())
         return model, optimizers, recipe.LEGS[-1][0], 0.0
     state = training.restore(path, model, optimizers)

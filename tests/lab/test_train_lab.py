@@ -143,11 +143,19 @@ def test_a_file_is_read_back_as_the_model_that_was_written(whole, exported):
 
 def test_the_last_leg_begins_with_the_weights_of_a_file_and_a_checkpoint_goes_before_them(exported, whole, tmp_path):
     steps = train_lab.recipe.STEPS
+    (tmp_path / "tokens.json").write_bytes((whole / "tokens.json").read_bytes())
     model, _, step, _ = train_lab.start(tmp_path, "smoke", 1, steps, exported)
     assert step == train_lab.recipe.LEGS[-1][0]
     for (_, begun), read in zip(model.state_dict().items(), gguf_file.read(exported).state_dict().values(), strict=True):
         assert torch.equal(begun, read)
     assert train_lab.start(whole, "smoke", 1, STEPS, exported)[2] == STEPS
+
+
+def test_weights_of_other_tokens_are_refused(exported, whole, tmp_path):
+    merges = json.loads((whole / "tokens.json").read_text())
+    (tmp_path / "tokens.json").write_text(json.dumps([merges[1], merges[0], *merges[2:]]))
+    with pytest.raises(SystemExit, match="other tokens"):
+        train_lab.start(tmp_path, "smoke", 1, train_lab.recipe.STEPS, exported)
 
 
 TEXT = """Call me Ishmael.  Some years ago--never mind how long, “I've” seen 1234567 of 89; it's\tl'été\n\n\n 12

@@ -36,6 +36,10 @@ def write(path, model, name, context, tokenizer):
     writer.close()
 
 
+def tokens(path):
+    return gguf.GGUFReader(path).fields["tokenizer.ggml.tokens"].contents()
+
+
 def read(path):
     """The model of a file that `write` made, or llama-quantize from one, in float32."""
     file = gguf.GGUFReader(path)
