@@ -11,16 +11,22 @@ namespace mrrope::eval {
 
 namespace {
 
-// Whose a sample is. Of every `shards` samples in a row each shard gets one, whichever: in a fixed order a shard would
-// have one depth alone where there are as many depths as shards, and half of the shards would say nothing about the
-// others. Tasks and lengths begin at different shards, so that few samples fill all of them.
+// Spreads numbers in a row over all bits (the last step of SplitMix64).
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31);
+}
+
+// Whose a sample is. Each run of `shards` samples gives every shard one, in an order that turns from run to run: in a
+// fixed order, with as many depths as shards, a shard has a single depth. Tasks and lengths begin at different shards,
+// so that few samples fill all of them.
 std::int64_t shard_of(const Task& task, std::int64_t length, std::int64_t index, std::int64_t shards) {
   auto place = static_cast<std::uint64_t>(length);
   for (const char c : task.name) place = place * 31 + static_cast<unsigned char>(c);
   const auto count = static_cast<std::uint64_t>(shards);
   const auto at = static_cast<std::uint64_t>(index);
-  const std::uint64_t turned = ((at / count) * 0x9E3779B97F4A7C15U) >> 32;  // Fibonacci hashing
-  return static_cast<std::int64_t>((place + at + turned) % count);
+  return static_cast<std::int64_t>((place % count + at + mixed(at / count) % count) % count);
 }
 
 }  // namespace

@@ -65,8 +65,7 @@ TEST(Samples, OfAShardAreAtManyDepths) {
         std::set<double> found;
         std::size_t count = 0;
         for (const auto& [length, index, depth] : slots(options)) found.insert(depth), ++count;
-        // A fair draw of as many needles leaves 1 - 1/e of the depths, or of the needles, different; half of that is no
-        // chance
+        // A fair draw leaves 1 - 1/e of the smaller number different on average; less than a third would be a pattern
         EXPECT_GE(3 * found.size(), std::min(count, static_cast<std::size_t>(depths))) << depths << " in " << shards;
         EXPECT_LE(count, static_cast<std::size_t>(10 * depths / shards + 1));
       }
