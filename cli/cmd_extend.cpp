@@ -113,9 +113,11 @@ std::string hint_for(const Error& error, const Options& options, const ModelFile
                                        {.relabel = options.extend.relabel});
     if (outlook.steps.empty()) return "";
     if (outlook.choice || outlook.steps.size() == 1) return outlook.steps.front().command;
+    std::string typed;
+    if (!options.model.trained.empty()) typed += " --trained " + base::shell_quoted(options.model.trained);
+    if (!options.method.empty()) typed += " --method " + base::shell_quoted(options.method);
     return fmt::format("mrrope plan {} -c {}{} prints the commands of the plug-in, which runs it",
-                       base::shell_quoted(options.model.file), format_context(plan->context_target),
-                       options.model.trained.empty() ? "" : " --trained " + options.model.trained);
+                       base::shell_quoted(options.model.file), format_context(plan->context_target), typed);
   }
   std::error_code status;
   if (gguf) {

@@ -253,8 +253,8 @@ void print_block(const Inspected& found, const std::string& file, bool several) 
   if (holds_room_for_an_answer(facts, spec)) {
     trained = kQwen3Trained;
     typed = " --trained " + format_context(trained);
-    fact("note",
-         fmt::format("Qwen 3 was trained for {} of these, the others are room for an answer:{}", trained, typed));
+    fact("note", fmt::format("Qwen 3 was trained for {} of the {} tokens; the rest is room for an answer ({})", trained,
+                             spec.context_trained, typed.substr(1)));
   }
   // Never wrapped: it is there to be copied
   print("{}mrrope plan {} -c {}{}\n", bold(fmt::format("{:<18}", "next")), base::shell_quoted(file),

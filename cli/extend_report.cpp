@@ -64,7 +64,7 @@ std::vector<std::string> service_notes(const std::vector<Service>& services) {
   if (!unchecked.empty()) notes.push_back(fmt::format("Not checked with this model: {}.", base::join(unchecked)));
   if (!none.empty())
     notes.push_back(fmt::format(
-        "Cannot run this table: {}. --target ENGINE writes the nearest one that an engine runs, where there is one.",
+        "Cannot run this table: {}. --target ENGINE writes the nearest one that ENGINE runs, if there is one.",
         base::join(none)));
   return notes;
 }

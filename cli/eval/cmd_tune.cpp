@@ -62,7 +62,7 @@ void note_what_fits(const TuneCommand& command, const ModelFile& file, const Rop
   const std::string_view reads =
       carried
           ? "only settings of YaRN; --target llama.cpp searches those"
-          : "none of those that are searched; the plug-in runs them, and extend writes the nearest that it can carry";
+          : "none of those that are searched; the plug-in runs them";
   note("{}\n",
        wrap(fmt::format("This searches any table. From this file llama.cpp reads {}.", reads), terminal().width, 0));
 }

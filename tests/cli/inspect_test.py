@@ -79,7 +79,7 @@ class Qwen3(unittest.TestCase):
             tiny_gguf.write(file, "qwen3", {"context_length": 40960})
             for model in (file, CONFIGS / "qwen3-8b.json"):
                 text = run("inspect", model)
-                self.assertIn("Qwen 3 was trained for 32768 of these", " ".join(text.split()))
+                self.assertIn("Qwen 3 was trained for 32768 of the 40960 tokens; the rest is room for an answer (--trained 32k)", " ".join(text.split()))
                 self.assertEqual(text.splitlines()[-1].split()[1:], f"mrrope plan {model} -c 128k --trained 32k".split())
             tiny_gguf.write(file, "qwen3", {"context_length": 262144})
             self.assertEqual(run("inspect", file).splitlines()[-1].split()[1:], f"mrrope plan {file} -c 1M".split())
