@@ -220,6 +220,7 @@ open(out + "/records.jsonl", "w").write("".join(json.dumps(record) + "\\n" for r
 
     def test_stretches_are_compared_as_well(self):
         self.assertIn("stretch 0", self.said('record["bucket_nll"][0] += 1', "ppl"))
+        self.assertIn("1 stretches, now 0", self.said('record["bucket_nll"] = []', "ppl"))
 
     def test_other_prompts_are_seen(self):
         self.assertIn("prompts are not the same", self.said('record["document_hash"] = "f" + record["document_hash"][1:]', "needles"))

@@ -84,7 +84,7 @@ def atlas_folder(folder, readings, answers=(), theory=None, factor=4, name="made
             values = [[length, 10.0, 10.0, count]] if measure == "ppl" else [[length, 0.5, 0.4, 0.6, 0.3]]
             lines.append({"measure": measure, "factor": factor, "plan": plan, "task": None, "values": values})
         for (plan, against), (value, differs) in pairs.items():
-            row = [length, count, value, (1 - width / 2) * value, (1 + width / 2) * value, differs, too_few]
+            row = [length, count, value, *sorted(((1 - width / 2) * value, (1 + width / 2) * value)), differs, too_few]
             row += [] if measure == "ppl" else [0.0, -0.1, 0.1, False]
             lines.append({"measure": measure, "factor": factor, "plan": plan, "against": against, "task": None, "differences": [row]})
     (place / "verdicts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -123,6 +123,19 @@ class Choice(Temporary):
         apart = Cells(atlas_folder(self.folder, {(UNI, "ntk"): (0.9, True)}, name="apart"))
         self.assertIsNone(choice.answer([(two, 4), (apart, 4)]))
 
+    def test_a_plan_of_which_one_measure_cannot_tell_is_ranked_and_nobody_is_sure(self):
+        place = atlas_folder(self.folder, {(UNI, PRO): (0.95, True), (UNI, YARN): (0.95, True), (PRO, YARN): (0.99, False)})
+        rows = {(PRO, YARN): [8.0, 4.0, 12.0, True], (UNI, PRO): [0.0, -20.0, 20.0, False], (UNI, YARN): [0.0, -20.0, 20.0, False]}
+        with open(place / "verdicts.jsonl", "a", encoding="utf-8") as file:
+            for plan in (UNI, PRO, YARN):
+                file.write(json.dumps({"measure": "needles", "factor": 4, "plan": plan, "task": None, "values": [[2048, 0.5, 0.4, 0.6, 0.3]]}) + "\n")
+            for (plan, against), (value, low, high, differs) in rows.items():
+                row = [2048, 30, value, low, high, differs, False, 0.0, -0.1, 0.1, False]
+                file.write(json.dumps({"measure": "needles", "factor": 4, "plan": plan, "against": against, "task": None, "differences": [row]}) + "\n")
+        found = choice.answer([(Cells(place), 4)])
+        self.assertEqual((found.plans, found.certainty, found.left_out), ((UNI,), "sure", ()))
+        self.assertEqual(found.meetings, {PRO: (1, 0, 0), YARN: (1, 0, 0)})
+
     def test_models_in_which_nothing_counts_are_not_counted(self):
         one = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True)}, name="one"))
         few = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True)}, name="few", count=2))

@@ -55,9 +55,9 @@ TEST(Explain, CitesWhatWasMeasuredNearTheFactor) {
     const auto target = static_cast<std::int64_t>(4096 * factor);
     return explain(*make_plan(test::llama2_spec(), target, test::method(method))).measured;
   };
-  EXPECT_EQ(measured(16, "mrrope-pro").rfind("Measured with plans for 16 times", 0), 0U);
-  EXPECT_NE(measured(16, "mrrope-pro").find("against yarn"), std::string::npos);
-  EXPECT_NE(measured(16, "yarn").find("against mrrope-pro"), std::string::npos);
+  EXPECT_EQ(measured(4, "mrrope-pro").rfind("Measured with plans for 4 times", 0), 0U);
+  EXPECT_NE(measured(4, "mrrope-pro").find("against yarn"), std::string::npos);
+  EXPECT_NE(measured(4, "yarn").find("against mrrope-pro"), std::string::npos);
   EXPECT_EQ(measured(5, "mrrope-pro").rfind("Measured with plans for 4 times", 0), 0U);
 }
 

@@ -32,30 +32,32 @@ class Difference:
         return not self.too_few and not self.blind
 
 
-def made(length, count, percent, differs, too_few, sign, measure):
+def judged(length, count, percent, differs, too_few, sign, measure):
     """`sign`: of a better value. A single text may differ for `mrrope compare`, by its stretches; it is no evidence about others."""
     value, low, high = percent
     too_few = too_few or count < FEWEST
     differs = differs and not too_few
     small = measure == READING and abs(value) < NOTICED
-    blind = not differs and (high - low) / 2 > SEEN.get(measure, SEEN["answers"])
+    blind = not differs and (high - low) / 2 > SEEN[measure]
     return Difference(length, count, value, low, high, differs, too_few, blind, 0 if not differs or small else 1 if sign * value > 0 else -1)
 
 
 def reading_difference(row):
     length, count, ratio, low, high, differs, too_few = row
-    return made(length, count, [100 * (one - 1) for one in (ratio, low, high)], differs, too_few, -1, READING)
+    return judged(length, count, [100 * (one - 1) for one in (ratio, low, high)], differs, too_few, -1, READING)
 
 
 def answer_difference(row):
     length, count, value, low, high, differs, too_few, *_ = row
-    return made(length, count, (value, low, high), differs, too_few, +1, "answers")
+    return judged(length, count, (value, low, high), differs, too_few, +1, "answers")
 
 
 def likelihood_difference(row):
     length, count, _, _, _, _, too_few, value, low, high, differs = row
     if None in (value, low, high):  # a server does not tell, or one prompt was all
         return None
+    too_few = too_few or count < FEWEST
+    differs = differs and not too_few
     return Difference(length, count, value, low, high, differs, too_few, False, 0 if not differs else 1 if value < 0 else -1)
 
 
@@ -120,16 +122,17 @@ class Cells:
         other = self._differences.get((measure, factor, task, against, plan), {}).get(length)
         return turned_ratio(other) if other and measure == READING else turned(other) if other else None
 
-    def meeting(self, measure, factor, plan, against, part):
-        """The Difference of two plans at the longest length that both have in a part of the window; None: there is none. The parts:
-        its second half, what is between the trained length and that, and the trained length."""
+    def lengths_in(self, measure, factor, part):
+        """The lengths in a part of the window: its second half, what is between the trained length and that, or the trained one."""
         half = factor * self.trained / 2
         first, last = {AT_TRAINED: (self.trained, self.trained), HALF: (self.trained + 1, half),
                        LONGEST: (max(self.trained, half) + 1, 2 * half)}[part]  # fmt: skip
-        for length in reversed(self.lengths(measure, factor)):
-            if first <= length <= last and (found := self.difference(measure, factor, plan, against, length)):
-                return found
-        return None
+        return [length for length in self.lengths(measure, factor) if first <= length <= last]
+
+    def meeting(self, measure, factor, plan, against, part):
+        """The Difference of two plans at the longest length that both have in a part of the window; None: there is none."""
+        found = (self.difference(measure, factor, plan, against, length) for length in reversed(self.lengths_in(measure, factor, part)))
+        return next(filter(None, found), None)
 
     def likelihood(self, measure, factor, plan, against, length, task=None):
         """The same of -ln p of the right answers."""

@@ -35,10 +35,11 @@ def places(cells, factor):
 
 
 def met(cells, factor, measure, part):
-    """{(plan, other): +1 better, -1 worse, 0 tied} of a place."""
+    """{(plan, other): cells.Difference} of a place; none where nothing can be told."""
     plans = [plan for plan in cells.plans(measure, factor) if plan != "none" and ":cache=" not in plan]
     found = {(plan, other): cells.meeting(measure, factor, plan, other, part) for plan in plans for other in plans if plan != other}
-    return {pair: one.better for pair, one in found.items() if one and one.counts}
+    found = {pair: one for pair, one in found.items() if one and not one.too_few}
+    return found if any(one.counts for one in found.values()) else {}
 
 
 def certainty(best, against):
@@ -57,9 +58,9 @@ def answer(groups):
     ranked = set.intersection(*measured) if measured else set()
     counts = {}
     for _, place in found:
-        for (plan, other), side in place.items():
-            if plan in ranked and other in ranked:
-                counts.setdefault((plan, other), [0, 0, 0])[(2, 0, 1)[side]] += 1
+        for (plan, other), one in place.items():
+            if plan in ranked and other in ranked and one.counts:
+                counts.setdefault((plan, other), [0, 0, 0])[(2, 0, 1)[one.better]] += 1
     if not counts:
         return None
     ahead = {plan: sum(b - w for (one, _), (b, w, _) in counts.items() if one == plan) for plan in sorted(ranked)}

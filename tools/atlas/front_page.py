@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 """docs/results/README.md: which plan to take, the paper's claims, what the theory predicts, what there is."""
 from . import FRONT, READING, length_text
-from .cells import shown
+from .cells import FEWEST, NOTICED, SEEN, shown
 from .choice import answer
-from .cells import FEWEST, NOTICED, SEEN
-from .claims import CLAIMS, NOT_ASKED, NOT_MEASURED, NOT_YET, found_of, verdict
+from .claims import CLAIMS, NOT_ASKED, NOT_MEASURED, NOT_YET, TOO_FEW, found_of, verdict
 from .model_page import anchor, table
 from .theory import OUTCOMES, PREDICTORS, correlation
 
@@ -18,8 +17,8 @@ CHOICE = """## Which plan should I take?
 S is the factor, target length / trained length. `mrrope compare` compares every two plans in perplexity, at the trained length and at the
 longest (in the second half of the window), and in each kind of answers at its longest. The plan to take is the one with the most wins after
 its losses are subtracted. **Sure**: it never loses, and wins against each other plan at least once. **Likely**: it wins against each more
-often than it loses. **A guess**: it leads overall, but not against each; among plans that are equal, chance alone makes such a leader more
-often than not. **Open**: nobody leads.
+often than it loses. **A guess**: it leads overall, but not against each; among plans that are equal, chance alone often makes such a leader.
+**Open**: nobody leads.
 """
 CHOICE_END = """
 This is about models as small as these; `mrrope tune` measures yours ([tune](../tune.md)).
@@ -34,7 +33,7 @@ that of all tokens up to there, those within the trained length included.
 \\* marks a difference: for perplexity a 95 % interval without zero, for answers p < 0.05 in the paired test, so that an interval of answers may
 exclude zero without a star. One star in twenty is chance, and cells of one model share its weights and texts. Perplexities that differ by
 less than {NOTICED:g} % count as tied. Not counted: fewer than {FEWEST} texts or prompts ("n = 2"), and ties whose interval is wider than ± {ppl:g} % or
-± {answers:g} points ("?"). Links lead to the cells.
+± {answers:g} points ("?"). **Too few to tell**: no cell counts. Links lead to the cells.
 """
 THEORY = """## Does the theory predict?
 
@@ -61,9 +60,10 @@ def take_rows(models):
         groups.append(("all of these", [(cells, factor) for cells in models for factor in cells.factors()]))
     for name, group in groups:
         found = answer(group)
-        if found:
-            first = f"{found.plans[0]} against " if found.meetings else ""
-            meetings = first + "; ".join(f"{other} {b} : {w} : {t}" for other, (b, w, t) in sorted(found.meetings.items()))
+        if found is None:
+            yield [name, "", TOO_FEW, "", ""]
+        else:
+            meetings = f"{found.plans[0]} against " + "; ".join(f"{other} {b} : {w} : {t}" for other, (b, w, t) in sorted(found.meetings.items()))
             if found.left_out:
                 meetings += f" (not measured everywhere: {', '.join(found.left_out)})"
             take = found.plans[0] if len(found.plans) == 1 else f"level: {', '.join(found.plans)}"
@@ -127,6 +127,6 @@ def page(models):
 
 def older():
     """What other tools or people wrote."""
-    pages = sorted(path for path in FRONT.parent.glob("*.md") if path != FRONT)
+    pages = sorted(path for path in FRONT.parent.glob("*.md") if path.stem not in ("README", "fuzzing"))
     return ["## Other pages", "", "Studies with texts, prompts or questions of their own: "
             + ", ".join(f"[{path.stem}]({path.name})" for path in pages) + ".", ""]

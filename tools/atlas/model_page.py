@@ -58,7 +58,7 @@ def reading_table(cells, factor):
     names, read = cells.texts(factor), READ_IN_TRAINING.get(cells.name, ())
     yield from ("", f"{range_text(texts)} texts ({', '.join(names)}); in round brackets the difference to {BASELINE}, on the same texts.")
     if len(chapters := [name for name in names if name.endswith(".tex")]) > 1:
-        yield from ("", f"{len(chapters)} of them are chapters of one book, which begin alike.")
+        yield from ("", f"{len(chapters)} of them are chapters of one book and begin alike, so they say less than as many separate texts.")
     if cells.name not in READ_IN_TRAINING:
         yield from ("", "The model may have read them in its training: differences between plans count, perplexities less.")
     elif known := [name for name in names if name in read]:
@@ -111,8 +111,8 @@ def provenance(cells):
 def page(cells):
     lines = [f"# {cells.name}", "", *provenance(cells), "",
              "\\* a difference: for perplexity and -ln p, the 95 % interval excludes zero; for answers, p < 0.05 in the paired test, so that an",
-             "interval may exclude zero without a star. ? no difference, but the interval is so wide that one that matters could have been",
-             "missed. Square brackets: the interval of the value itself. All statistics are those of `mrrope compare`.",
+             "interval may exclude zero without a star. ? no difference, but an interval wider than ± 5 % or ± 10 points: one that matters",
+             "could have been missed. Square brackets: the interval of the value itself. All statistics are those of `mrrope compare`.",
              ""]  # fmt: skip
     for factor in cells.factors():
         lines += [f"## {factor:g} times the trained length", ""]

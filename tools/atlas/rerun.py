@@ -112,6 +112,8 @@ def reading_disagreement(model, cell, again, same):
 def other_stretch(stored, again, same):
     """The stretches are sums of their own, of which "last 2k" is made."""
     within = same_sum(STRETCH) if same else OTHER_ARITHMETIC * STRETCH
+    if len(stored["stretches"]) != len(again["stretches"]):
+        return f"{len(stored['stretches'])} stretches, now {len(again['stretches'])}"
     for at, (one, other) in enumerate(zip(stored["stretches"], again["stretches"])):
         if abs(one - other) > within:
             return f"stretch {at}: {one} nats, now {other} (within {within:.3g})"

@@ -16,7 +16,7 @@ import subprocess
 from gap_study import spearman
 
 from . import READING
-from .cells import FEWEST
+from .cells import AT_TRAINED, FEWEST, LONGEST
 from .items import rounded
 
 KINDS = ("regressive", "uniform", "progressive")  # the paper's order; other kinds have no place in it
@@ -38,10 +38,10 @@ PREDICTORS = (
 )
 # Name, measure (None: every measure with answers), which value of its rows, whether more of it is better, and where
 OUTCOMES = (
-    ("perplexity, longest", READING, 0, -1, "longest"),
-    ("perplexity, trained length", READING, 0, -1, "trained"),
-    ("answers found, longest", None, 0, +1, "longest"),
-    ("-ln p of right answers, longest", None, 3, -1, "longest"),
+    ("perplexity, longest", READING, 0, -1, LONGEST),
+    ("perplexity, trained length", READING, 0, -1, AT_TRAINED),
+    ("answers found, longest", None, 0, +1, LONGEST),
+    ("-ln p of right answers, longest", None, 3, -1, LONGEST),
 )
 
 
@@ -80,11 +80,8 @@ def pairs_of(cells, factor, predictor, outcome):
     for measure, s in cells.measures():
         if s != factor or (measure != wanted if wanted else measure == READING):
             continue
-        length = cells.trained if where == "trained" else max(cells.lengths(measure, factor))
-        if where == "longest" and length <= max(cells.trained, factor * cells.trained / 2):
-            continue
-        most = max((values[length][2] for plan in cells.plans(measure, factor) if length in (values := cells.values(measure, factor, plan))),
-                   default=0)  # fmt: skip
+        length = max(cells.lengths_in(measure, factor, where), default=None)
+        most = most_texts(cells, factor, length) if measure == READING else 0
         pairs = []
         for plan, said in sorted(cells.theory.get(f"{factor:g}", {}).items()):
             values = cells.values(measure, factor, plan).get(length)
@@ -94,6 +91,11 @@ def pairs_of(cells, factor, predictor, outcome):
             if values and values[column] is not None and number is not None:
                 pairs.append((number, values[column]))
         yield pairs
+
+
+def most_texts(cells, factor, length):
+    rows = (cells.values(READING, factor, plan).get(length) for plan in cells.plans(READING, factor))
+    return max((row[2] for row in rows if row), default=0)
 
 
 @dataclasses.dataclass(frozen=True)
