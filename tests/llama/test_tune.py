@@ -199,7 +199,7 @@ def next_after_tuning(model, folder, *arguments):
 
 # extend refused what tune offered: the plan was for the trained length that had been typed, not for the file's.
 def test_its_last_line_leads_on_with_the_trained_length_that_was_typed(tmp_path):
-    command = shlex.split(next_after_tuning(MODEL, tmp_path, "--trained", "256"))
+    command = shlex.split(next_after_tuning(MODEL.with_name("lab-1024.gguf"), tmp_path, "--trained", "512"))
     assert command[:2] == ["mrrope", "extend"] and command[-2:] == ["-o", "longer.gguf"]
     mrrope(*command[1:-1], tmp_path / "longer.gguf")
     assert json.loads(mrrope("inspect", tmp_path / "longer.gguf", "--json").stdout)["context_extended"] == 1024
