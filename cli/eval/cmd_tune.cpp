@@ -59,10 +59,8 @@ void note_what_fits(const TuneCommand& command, const ModelFile& file, const Rop
   if (!command.target.empty() || command.eval.json) return;
   const Result<tune::SpaceOptions> carried = space_for("llama.cpp", file, spec, target);
   if (carried && carried->family == tune::Family::any_table) return;
-  const std::string_view reads =
-      carried
-          ? "only settings of YaRN; --target llama.cpp searches those"
-          : "none of those that are searched; the plug-in runs them";
+  const std::string_view reads = carried ? "only settings of YaRN; --target llama.cpp searches those"
+                                         : "none of those that are searched; the plug-in runs them";
   note("{}\n",
        wrap(fmt::format("This searches any table. From this file llama.cpp reads {}.", reads), terminal().width, 0));
 }

@@ -64,6 +64,15 @@ class LongValues(unittest.TestCase):
             self.assertRegex(run("inspect", file), r"trained with\s+yarn:mscale=0\.70\d+:mscale_all_dim=0\.70\d+,\s+factor 4")
         self.assertRegex(run("inspect", CONFIGS / "phi-3-mini-128k.json"), r"trained\s+with\s+longrope\s+\(a\s+list\), factor")
 
+    def test_a_scaling_is_from_a_length_only_where_the_file_says_which(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "m.gguf"
+            scaling = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0}
+            tiny_gguf.write(file, "llama", {**scaling, "rope.scaling.original_context_length": 2048})
+            self.assertRegex(run("inspect", file), r"factor 4\s+from\s+2048")
+            tiny_gguf.write(file, "llama", {"rope.scaling.type": "linear", "rope.scaling.factor": 4.0})
+            self.assertRegex(run("inspect", file), r"trained with linear, factor\s+4\n")
+
     def test_lists_are_shown_by_their_ends(self):
         self.assertLessEqual(self.widest("plan", CONFIGS / "phi-3-mini-128k.json", "-c", "256k"), 80)
         for config in ("gemma-3-4b-v5", "gemma-3-4b", "phi-3-mini-128k"):
