@@ -138,8 +138,7 @@ Figure verdict_figure(const TuneFile& tune, const std::string& name) {
   figure.conclusion = tune_sentence(tune);
   figure.reading =
       "What was found, less each of these; negative is better, except in points. ± is half of the 95 % interval; * "
-      "marks a "
-      "difference. "
+      "marks a difference. "
       "Only the comparison with the method that was best on the tuning texts decides.";
   return figure;
 }
