@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <utility>
 
 #include "base/json.h"
@@ -21,6 +20,7 @@
 #include "mrrope/mrrope.h"
 #include "mrrope/statistics.h"
 #include "runs/cache_name.h"
+#include "runs/readings.h"
 #include "runs/run_files.h"
 
 namespace mrrope::cli {
@@ -103,8 +103,8 @@ struct Pairs {
   std::size_t documents = 0;
 };
 
-Pairs compare_pairs(const CompareOptions& options, const std::vector<eval::Record>& records,
-                    const std::vector<PlanPair>& pairs, const std::vector<std::int64_t>& lengths, std::string title) {
+Pairs compare_pairs(const CompareOptions& options, const eval::Readings& readings, const std::vector<PlanPair>& pairs,
+                    const std::vector<std::int64_t>& lengths, std::string title) {
   Pairs out;
   std::vector<std::string> header = {std::move(title)};
   for (const std::int64_t length : lengths) header.push_back(format_context(length));
@@ -113,8 +113,7 @@ Pairs compare_pairs(const CompareOptions& options, const std::vector<eval::Recor
     std::vector<std::string> cells = {name};
     std::string found;
     for (const std::int64_t length : lengths) {
-      const eval::Comparison c =
-          compare_ppl(records, plan.method, plan.factor, base.method, base.factor, length, options.last);
+      const eval::Comparison c = readings.compare(plan, base, length, options.last);
       out.documents = std::max(out.documents, c.documents);
       cells.push_back(c.cell() + (c.documents == 0 || c.differs ? "" : "  "));  // room for the star of others
       // In words: what long texts gain, and what short ones pay
@@ -145,15 +144,13 @@ Pairs compare_pairs(const CompareOptions& options, const std::vector<eval::Recor
   return out;
 }
 
-Result<Compared> compare_readings(const CompareOptions& options, const std::vector<eval::Record>& records,
+Result<Compared> compare_readings(const CompareOptions& options, const eval::Readings& readings,
                                   const eval::RunInfo& info) {
-  std::vector<eval::PlanName> plans;
+  std::vector<eval::PlanName> plans;  // that have rows
   std::vector<std::int64_t> lengths;
-  const std::vector<eval::PplRow> rows = ppl_table(records);
+  const std::vector<eval::PplRow>& rows = readings.rows();
   for (const eval::PplRow& row : rows) {
-    if (std::find(plans.begin(), plans.end(), eval::PlanName{row.method, row.factor}) == plans.end()) {
-      plans.push_back({row.method, row.factor});
-    }
+    if (eval::PlanName plan{row.method, row.factor}; plans.empty() || plans.back() != plan) plans.push_back(plan);
     lengths.push_back(row.length);
   }
   std::sort(lengths.begin(), lengths.end());
@@ -174,7 +171,7 @@ Result<Compared> compare_readings(const CompareOptions& options, const std::vect
   for (const eval::PlanName& plan : plans) {
     if (plan != *base) others.push_back({plan, *base, plan.text()});
   }
-  const Pairs against = compare_pairs(options, records, others, lengths, "PPL against " + base->text());
+  const Pairs against = compare_pairs(options, readings, others, lengths, "PPL against " + base->text());
   json["comparisons"] = against.json;
   std::string text = fmt::format(
       "{}{}{}\n\n{}", against.table,
@@ -184,32 +181,31 @@ Result<Compared> compare_readings(const CompareOptions& options, const std::vect
       options.last && lengths.front() <= 2048 ? "\nThe last 2048 tokens; up to 2k that is all of them" : "",
       against.sentences);
   if (const std::vector<PlanPair> caches = cache_pairs(plans); !caches.empty()) {
-    const Pairs costs = compare_pairs(options, records, caches, lengths, "PPL against cache " + own_cache(info));
+    const Pairs costs = compare_pairs(options, readings, caches, lengths, "PPL against cache " + own_cache(info));
     json["caches"] = costs.json;
     text += fmt::format("\n{}\n{}", costs.table, costs.sentences);
   }
-  return Compared{std::move(json), text + loss_chart(records, info)};
+  return Compared{std::move(json), text + loss_chart(readings, info)};
 }
 
 // What is in the folders, read once.
 struct Measured {
-  eval::RunInfo info;                  // of the first
-  std::vector<eval::Record> readings;  // without what only pages show
+  eval::RunInfo info;  // of the first
+  eval::Readings readings;
   eval::Answers answers;
   std::optional<eval::PlanName> last;  // of the answers
   std::int64_t last_length = 0;
 };
 
 Result<void> add_run(const std::string& path, Measured& measured) {
-  std::unordered_set<std::string> keys;
+  eval::SeenTexts keys;
   const auto take = [&](eval::Record&& record, std::string_view /*line*/) -> Result<void> {
     if (const eval::Answer* answer = record.answer()) {
       measured.answers.add(record);
       measured.last = eval::PlanName{record.method, record.factor};
       measured.last_length = answer->length;
-    } else if (keys.insert(record.key).second) {
-      record.reading()->inv_freq.clear();
-      measured.readings.push_back(std::move(record));
+    } else if (keys.add(record.key)) {
+      measured.readings.add(record);
     }
     return {};
   };
@@ -240,6 +236,7 @@ Result<Measured> read_measured(const CompareOptions& options) {
     if (const auto ok = add_run(path, measured); !ok) return ok.error();
   }
   measured.answers.close();
+  measured.readings.close();
   return measured;
 }
 
@@ -270,7 +267,7 @@ int run_compare(const CompareOptions& options) {
   const auto& [info, readings, answers, last, last_length] = *measured;
   Json json;
   std::string text;
-  if (!readings.empty() || !last) {  // a run of mrrope tune has both kinds
+  if (!readings.plans().empty() || !last) {  // a run of mrrope tune has both kinds
     Result<Compared> compared = compare_readings(options, readings, info);
     if (!compared) return fail(compared.error());
     json = std::move(compared->json);
@@ -281,7 +278,7 @@ int run_compare(const CompareOptions& options) {
     if (!compared) return fail(compared.error());
     const bool alone = compared->json["baseline"].is_null();
     text += (text.empty() ? "" : "\n") + compared->text;
-    if (alone && readings.empty()) text += another_method(options, info, *last, last_length);
+    if (alone && readings.plans().empty()) text += another_method(options, info, *last, last_length);
     if (json.is_null()) json = Json{{"schema", "mrrope.compare/1"}, {"baseline", compared->json["baseline"]}};
     json["scores"] = std::move(compared->json["scores"]);
     for (Json& one : compared->json["caches"]) json["caches"].push_back(std::move(one));

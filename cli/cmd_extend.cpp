@@ -193,8 +193,8 @@ void add_extend(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("extend",
                                              "write a longer context into a model\n"
                                              "\n"
-                                             "  mrrope extend model.gguf -c 32k -o longer.gguf\n"
-                                             "  mrrope extend model.gguf -c 32k --sidecar\n"
+                                             "  mrrope extend Llama-3.1-8B.gguf -c 256k -o longer.gguf\n"
+                                             "  mrrope extend Mistral-7B-v0.3.gguf -c 64k --sidecar\n"
                                              "  mrrope extend Llama-3-8B/ -c 32k --target vllm\n"
                                              "  mrrope extend longer.gguf --undo -o back.gguf\n");
   command

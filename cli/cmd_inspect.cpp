@@ -90,8 +90,10 @@ bool holds_room_for_an_answer(const ModelFacts& facts, const RopeSpec& spec) {
 std::string turns_text(const Spectrum& s) {
   int complete = 0;
   for (int i = 0; i < s.pairs(); ++i) complete += turns(s, i) >= 1 ? 1 : 0;
-  return fmt::format("{:.4g} (fastest pair) to {:.3g}; {} of {} pairs make a full turn", turns(s, 0),
-                     turns(s, s.pairs() - 1), complete, s.pairs());
+  return fmt::format(
+      "{:.4g} (fastest pair) to {:.3g}; {} of {} pairs see all angles in training, the others meet new "
+      "ones beyond",
+      turns(s, 0), turns(s, s.pairs() - 1), complete, s.pairs());
 }
 
 // What of base, linear and YaRN llama.cpp would take from keys: what extend would write, asked of the same code.

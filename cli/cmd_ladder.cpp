@@ -37,8 +37,8 @@ void print_rungs(const Ladder& ladder, const Deployment& deployment, const Model
                served.cache_bytes > 0 ? size_text(served.cache_bytes) : "-"});
   }
   print("\n{}", table.text());
-  print("{}\n", dim("  tokens: prompt and answer; short drift: turns the most displaced pair is off"));
-  print("{}\n\n", dim("  within the trained length"));
+  print("{}\n", dim("  tokens: prompt and answer; short drift: turns that phases move from"));
+  print("{}\n\n", dim("  training within the trained length"));
   for (const Rung& rung : ladder.rungs) print_fact(rung.name, rung.why);
   const auto weights = static_cast<double>(facts_of(file).bytes);
   if (file.gguf() != nullptr && weights > 0 && caches > 0) {
@@ -146,9 +146,9 @@ int run_ladder(const LadderOptions& options) {
 void add_ladder(CLI::App& program, Action& action) {
   auto options = std::make_shared<LadderOptions>();
   CLI::App* command = program.add_subcommand("ladder",
-                                             "several servings of one model, at no cost to short prompts\n"
+                                             "several servings of one model: short prompts lose no quality\n"
                                              "\n"
-                                             "  mrrope ladder model.gguf -c 32k -o deploy\n"
+                                             "  mrrope ladder Mistral-7B-v0.3.gguf -c 128k -o deploy\n"
                                              "  mrrope ladder model.gguf --rungs 8k,16k,32k -o deploy\n"
                                              "  mrrope ladder Llama-3-8B/ -c 32k -o deploy\n"
                                              "  mrrope ladder model.gguf --plans tuned-16k,tuned-32k -o deploy\n");

@@ -47,6 +47,13 @@ base::OutputRule rule_of(const Options& options, std::function<bool(std::string_
   return rule;
 }
 
+// What to type instead, if the file that is there may be replaced.
+std::string hint_for(const Error& error, base::OutputRule rule) {
+  if (error.code != ErrorCode::invalid_argument || std::exchange(rule.force, true)) return "";
+  const Result<bool> forced = base::may_replace(error.where, rule);
+  return forced && *forced ? "-f replaces it" : "";
+}
+
 Result<void> write_specs(const Options& options, const Report& report) {
   std::error_code status;
   std::filesystem::create_directories(base::to_path(options.specs), status);
@@ -65,16 +72,17 @@ Result<void> write_specs(const Options& options, const Report& report) {
 
 int run_report(const Options& options) {
   const base::OutputRule rule = rule_of(options, is_page);
+  const auto refused = [&rule](const Error& error) { return fail(error, hint_for(error, rule)); };
   // Before a million records are read
-  if (const Result<bool> allowed = base::may_replace(options.output, rule); !allowed) return fail(allowed.error());
+  if (const Result<bool> allowed = base::may_replace(options.output, rule); !allowed) return refused(allowed.error());
   const Result<Report> report = make_report(options.runs, {.baseline = options.baseline});
   if (!report) return fail(report.error());
   for (const std::string& run : report->torn) {
     note("the last line of {} is damaged and was left out; the same eval command measures it again\n", run);
   }
-  if (const auto ok = base::write_output(options.output, report->html, rule); !ok) return fail(ok.error());
+  if (const auto ok = base::write_output(options.output, report->html, rule); !ok) return refused(ok.error());
   if (!options.specs.empty()) {
-    if (const auto ok = write_specs(options, *report); !ok) return fail(ok.error());
+    if (const auto ok = write_specs(options, *report); !ok) return refused(ok.error());
   }
   const std::size_t count = report_draws() ? report->pictures.size() : 0;
   print("wrote     {} ({:.1f} MB): {} record{}, {} picture{}\n", options.output,

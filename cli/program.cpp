@@ -23,8 +23,17 @@ namespace mrrope::cli {
 
 namespace {
 
+// What to type where the library names a way out; empty: it names an option, or nothing.
+std::string way_out(const Error& error) {
+  if (error.option == "force") return "add --force to change the file all the same";
+  if (error.option == "undo") return fmt::format("mrrope extend {} --undo", base::shell_quoted(error.where));
+  if (error.option == "vocabulary") return "-m model.gguf";
+  return "";
+}
+
 // The library names its options; here they are flags.
 Error in_flags(Error error) {
+  if (!way_out(error).empty()) error.option.clear();
   if (error.option.empty()) return error;
   std::string flag = error.option == "output" ? "-o" : "--" + error.option;
   std::replace(flag.begin(), flag.end(), '_', '-');
@@ -37,7 +46,7 @@ Error in_flags(Error error) {
 
 int fail(const Error& error, std::string_view hint) {
   const Error said = in_flags(error);
-  print_error(to_string(said), hint);
+  print_error(to_string(said), hint.empty() ? way_out(error) : hint);
   const bool usage = said.where.starts_with('-') || said.where == "MODEL" ||
                      (said.where.empty() && said.code == ErrorCode::invalid_argument);
   return usage ? 2 : 1;

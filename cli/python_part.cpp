@@ -15,9 +15,11 @@ namespace mrrope::cli {
 
 namespace {
 
-// Not -m: that would take a folder `mrrope` that happens to be here for the package.
-constexpr const char* kStart = R"py(import importlib, sys
+// Not -m: that would take a folder `mrrope` that happens to be here for the package. The current folder leaves the path
+// before anything that is no part of the interpreter is imported.
+constexpr const char* kStart = R"py(import sys
 if sys.path[:1] == [""]: sys.path.pop(0)
+import importlib
 module, extra = sys.argv[1:3]
 try:
     main = importlib.import_module("mrrope." + module).main
@@ -43,6 +45,8 @@ std::string python() {
 int become_python(const std::string& module, const std::string& extra, const std::vector<std::string>& words) {
   std::vector<std::string> all = {python(), "-c", kStart, module, extra};
   all.insert(all.end(), words.begin(), words.end());
+  // Python 3.13 imports linecache before the first line of a -c; 3.10 does not know this variable.
+  offer_environment_variable("PYTHONSAFEPATH", "1");
   bool missing = false;
   if (const std::optional<int> status = become(base::to_path(all.front()), all, missing)) return *status;
   print_error(fmt::format("{} could not be started", all.front()),

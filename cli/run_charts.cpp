@@ -14,7 +14,6 @@
 #include "mrrope/units.h"
 #include "report/loss_curves.h"
 #include "report/needles.h"
-#include "report/runs.h"
 
 namespace mrrope::cli {
 
@@ -99,13 +98,13 @@ std::string needle_chart(const eval::Answers& answers, const eval::RunInfo& info
   return out;
 }
 
-std::string loss_chart(std::span<const eval::Record> records, const eval::RunInfo& info) {
+std::string loss_chart(const eval::Readings& readings, const eval::RunInfo& info) {
   std::size_t widest = 18;  // name: as wide as the longest needs, within reason
-  for (const eval::PlanName& plan : report::plans_of(records)) widest = std::max(widest, plan.text().size());
+  for (const eval::PlanName& plan : readings.plans()) widest = std::max(widest, plan.text().size());
   const std::size_t name_width = std::min<std::size_t>(widest, 26);
   constexpr std::size_t kMargin = 12;  // around the name, and the number at the end
   const std::size_t width = std::min<std::size_t>(terminal().width - name_width - kMargin, 96);
-  const std::optional<LossCurves> curves = report::loss_curves(records, width);
+  const std::optional<LossCurves> curves = report::loss_curves(readings, width);
   if (!curves) return "";
   double low = curves->nll.front().front();
   double high = low;

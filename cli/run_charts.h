@@ -3,11 +3,11 @@
 // Runs as pictures made of characters, as wide as the terminal: what `eval` and `compare` print under their tables.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "mrrope/answers.h"
 #include "mrrope/records.h"
+#include "runs/readings.h"
 
 namespace mrrope::cli {
 
@@ -15,7 +15,7 @@ namespace mrrope::cli {
 // without Unicode. Empty where no record has a needle at two depths or more.
 std::string needle_chart(const eval::Answers& answers, const eval::RunInfo& info);
 
-// Loss by position in the text, a line for each plan on one scale. Empty where the records have no such curves.
-std::string loss_chart(std::span<const eval::Record> records, const eval::RunInfo& info);
+// Loss by position in the text, a line for each plan on one scale. Empty where the readings have no such curves.
+std::string loss_chart(const eval::Readings& readings, const eval::RunInfo& info);
 
 }  // namespace mrrope::cli

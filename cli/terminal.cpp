@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "base/unicode.h"
 #include "cli/host.h"
 #include "cli/pace.h"
 
@@ -18,9 +19,8 @@ namespace {
 // The first of LC_ALL, LC_CTYPE and LANG that is set decides. Nothing set (containers) means a modern terminal.
 bool locale_is_unicode() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    std::string name = environment_variable(variable);
+    const std::string name = base::lower_case(environment_variable(variable));
     if (name.empty()) continue;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
     return name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
   }
   return true;

@@ -3,8 +3,8 @@
 // What the environment asks of the plug-in, and what became of it.
 //
 //   MRROPE_PLAN            a plan file, or a ladder file; unset or empty: the model's own rotation, with exact angles
-//   MRROPE_LENGTH          of a ladder: tokens of the longest prompt and its answer together ("16k"), which choose the
-//   rung MRROPE_PLAN_OPTIONAL   1: a plan that cannot be used is left aside, with a message; else the program fails
+//   MRROPE_LENGTH          of a ladder: tokens of the longest prompt with its answer ("16k"), which choose the rung
+//   MRROPE_PLAN_OPTIONAL   1: a plan that cannot be used is left aside, with a message; else the program fails
 //
 // One rule: a plan that was asked for is used for the whole model, or there is no result. Only where a GPU computes the
 // plug-in stands aside without being told to, and says so.

@@ -4,11 +4,10 @@
 
     tools/gallery.py build/release/mrrope [FOLDER [RUNS]]       (default: docs/gallery; needs chromium)
 
-Three runs (perplexity, needles, edges of the band), two pages, pictures of it at 1280 and 390 pixels, and what the
-terminal shows at 80 and 120 columns. Some three minutes of one core. Numbers are the same every time; PNG files are as the
-browser of the day draws them. RUNS keeps the runs for another time.
+Three runs (perplexity, needles, edges of the band), two pages, and pictures of them at 900 and 390 pixels. Some three minutes
+of one core. Numbers are the same every time; PNG files are as the browser of the day draws them. RUNS keeps the runs for
+another time.
 """
-import os
 import pathlib
 import subprocess
 import sys
@@ -25,7 +24,6 @@ HIGH = (8, 11, 14, 17, 20)  # first pair of 32 that gets the whole factor
 PICTURES = {"ppl": "Perplexity by length, with bands", "ppl-paired": "The same in pairs: how plans differ",
             "nll-position": "Where in the text a plan gives way", "needles": "Needles by length and depth",
             "band-high": "The paper's figure 7: perplexity over d_h", "plan-scale": "What plans do to the table"}
-TERMINAL = [("compare", "ppl"), ("compare", "niah")]
 
 
 def measure(program, folder):
@@ -38,11 +36,6 @@ def measure(program, folder):
     evaluate("ppl", "ppl", *texts, "--methods", METHODS, "--factor", 4, "--lengths", "512,1k,2k", "--kl", 512)
     evaluate("ppl", "band", *texts[:4], "--methods", "none," + sweep, "--factor", 4, "--lengths", "512,1k")
     evaluate("niah", "niah", "--methods", METHODS, "--factor", 4, "--lengths", "512,1k,2k", "--depths", 5, "--samples", 2)
-
-
-def shown(program, folder, columns, *arguments):
-    env = dict(os.environ, COLUMNS=str(columns), LC_ALL="C.UTF-8")
-    return subprocess.run([program, *arguments], check=True, cwd=folder, env=env, capture_output=True, text=True).stdout
 
 
 def draw(program, folder, output):
@@ -60,17 +53,12 @@ def draw(program, folder, output):
             assert not page.errors and not page.requests, (page.errors, page.requests)
 
 
-def describe(program, folder, output):
+def describe(output):
     text = ["# Gallery", "", "Made by `tools/gallery.py build/release/mrrope`: the small model of the tests on documents of this repository, so a",
             "picture of the tools and not of a method. The commands are in that script; the page is `mrrope report ppl niah -o page.html`.", ""]
     for name, words in PICTURES.items():
         text += [f"## {words}", "", f"![{words}]({name}.png)", ""]
     text += ["## Dark, and on a phone", "", "![Needles, dark](dark.png)", "", "![Perplexity at 390 pixels](phone.png)", ""]
-    for columns in (80, 120):
-        text += [f"## The terminal at {columns} columns", ""]
-        for arguments in TERMINAL:
-            out = shown(program, folder, columns, *arguments)
-            text += ["```", f"$ mrrope {' '.join(arguments)}", *out.rstrip("\n").split("\n"), "```", ""]
     (output / "README.md").write_text("\n".join(text), encoding="utf-8")
 
 
@@ -82,7 +70,7 @@ def main():
         folder = pathlib.Path(sys.argv[3] if len(sys.argv) > 3 else name)
         measure(program, folder)
         draw(program, folder, output)
-        describe(program, folder, output)
+        describe(output)
     large = [path.name for path in output.iterdir() if path.stat().st_size > 100_000]
     if large:
         sys.exit(f"larger than 100 KB: {large}")

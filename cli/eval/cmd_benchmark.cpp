@@ -92,7 +92,7 @@ void add_sample_options(CLI::App& command, const Kind& kind, BenchmarkCommand& b
       command.add_flag("--generate", b.generate, "let the model write its answer (default: the likeliest\nletter)");
     }
   }
-  command.add_option("--shard", b.shard, "i/n: every n-th sample from the i-th on, i from 0")->type_name("I/N");
+  command.add_option("--shard", b.shard, "i/n: one of n parts of the samples, i from 0")->type_name("I/N");
 }
 
 }  // namespace

@@ -55,8 +55,9 @@ void print_plan(const Wanted& wanted, const ServerInfo& info, const ProbeBudget&
     add(health.longest, health.requests, health.prompt_tokens);
   }
   const std::string text =
-      wrap(fmt::format("at most {} requests, one at a time, with {} tokens in all and {} in the longest", all.requests,
-                       all.prompt_tokens, all.longest),
+      wrap(fmt::format("at most {} requests, one at a time, with {} tokens in all and {} in the longest, besides "
+                       "counts of tokens",
+                       all.requests, all.prompt_tokens, all.longest),
            terminal().width - 10, 10);
   if (json) note("asks      {}\n", text);
   else print("asks      {}\n", text);
@@ -321,7 +322,9 @@ void add_probe(CLI::App& program, Action& action) {
   command
       ->add_option("--only", probe->only, "of length,table,health (default: all, or what --expect\nand --length need)")
       ->type_name("LIST");
-  command->add_option("--max-tokens", probe->max_tokens, "of one request (default: an eighth more than advertised)")
+  command
+      ->add_option("--max-tokens", probe->max_tokens,
+                   "longest request to send (default: the lesser of the\nadvertised length + 1/8 and 4M)")
       ->type_name("N");
   command->add_option("--table-tokens", probe->table_tokens, "of the longest prompt for the table (1k; at most 2k)")
       ->type_name("N");

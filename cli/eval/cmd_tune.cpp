@@ -12,6 +12,7 @@
 #include "cli/input.h"
 #include "cli/terminal.h"
 #include "cli/tune_space.h"
+#include "files/links.h"
 #include "files/output_file.h"
 #include "mrrope/tuning.h"
 #include "mrrope/units.h"
@@ -30,6 +31,7 @@ struct TuneCommand {
   double minutes = 30;
   std::int64_t tokens = 0;
   std::uint64_t seed = 1;
+  bool named = false;  // the folder
 };
 
 Result<std::vector<const eval::Task*>> tasks_of(const std::string& names) {
@@ -90,6 +92,11 @@ int run_tune(TuneCommand command, const std::vector<std::string>& words) {
     options->tasks = *std::move(tasks);
   }
 
+  // Of folders that nobody named none may lead elsewhere
+  if (!command.named) {
+    if (const auto ok = base::check_no_links(".", command.eval.output); !ok) return fail(ok.error());
+  }
+  if (const auto ok = base::check_no_links(command.eval.output, "search"); !ok) return fail(ok.error());
   command.eval.settings["chat-template"] = command.chat_template;
   command.eval.settings["context"] = std::to_string(*target);
   Result<Session> session = start_session(command.eval, "tune", words);
@@ -139,11 +146,12 @@ int run_tune(TuneCommand command, const std::vector<std::string>& words) {
 void add_tune(CLI::App& program, Action& action, const std::vector<std::string>& words) {
   auto tune = std::make_shared<TuneCommand>();
   tune->eval.output = "tuned";
-  CLI::App* command = program.add_subcommand("tune",
-                                             "the best plan for this model, found by measuring\n"
-                                             "\n"
-                                             "  mrrope tune model.gguf -c 32k -f 'texts/*' -o tuned\n"
-                                             "  mrrope extend model.gguf --plan tuned/plan.json -o longer.gguf\n");
+  CLI::App* command =
+      program.add_subcommand("tune",
+                             "the best plan for this model, found by measuring\n"
+                             "\n"
+                             "  mrrope tune Llama-3.1-8B.gguf -c 256k -f 'texts/*' -o tuned\n"
+                             "  mrrope extend Llama-3.1-8B.gguf --plan tuned/plan.json -o longer.gguf\n");
   command->add_option("model", tune->eval.model, "a .gguf; it is not changed")->required()->type_name("FILE");
   command->add_option("-c,--ctx-size", tune->context, "the length wanted: 32k")->required()->type_name("N");
   add_trained(*command, tune->eval.trained);
@@ -166,7 +174,10 @@ void add_tune(CLI::App& program, Action& action, const std::vector<std::string>&
   command->add_option("--chat-template", tune->chat_template, "auto, none, or a name that llama.cpp knows")
       ->type_name("NAME");
   add_llama_options(*command, tune->eval);
-  command->callback([tune, &action, words] { action = [tune, words] { return run_tune(*tune, words); }; });
+  command->callback([tune, command, &action, words] {
+    tune->named = command->count("--output") > 0;
+    action = [tune, words] { return run_tune(*tune, words); };
+  });
 }
 
 }  // namespace mrrope::cli

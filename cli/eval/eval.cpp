@@ -20,6 +20,7 @@
 #include "cli/terminal.h"
 #include "files/folders.h"
 #include "mrrope/version.h"
+#include "runs/run_files.h"
 
 namespace mrrope::cli {
 
@@ -131,6 +132,9 @@ Result<std::vector<std::int64_t>> parse_lengths(const std::string& text, const s
 Result<OpenRun> open_run(const EvalOptions& options, eval::RunInfo info) {
   info.version = *commit() == '\0' ? MRROPE_VERSION : fmt::format("{} ({})", MRROPE_VERSION, commit());
   info.machine = machine_name();
+  if (info.task == "ruler" || info.task == "infinitebench" || info.task == "longbench2") {
+    info.settings.emplace(eval::kDrawnSetting, eval::kDrawnBySeed);
+  }
   info.started = now();
   std::string folder = options.output;
   std::shared_ptr<void> temporary;

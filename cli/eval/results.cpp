@@ -13,6 +13,7 @@
 #include "cli/terminal.h"
 #include "mrrope/mrrope.h"
 #include "mrrope/statistics.h"
+#include "runs/readings.h"
 
 namespace mrrope::cli {
 
@@ -20,14 +21,15 @@ namespace {
 
 using base::Json;
 
-std::vector<eval::Record> asked(std::span<const eval::Record> all, std::span<const eval::Candidate> candidates) {
-  std::vector<eval::Record> records;
+eval::Readings asked(std::span<const eval::Record> all, std::span<const eval::Candidate> candidates) {
+  eval::Readings readings;
   for (const eval::Candidate& c : candidates) {
     for (const eval::Record& r : all) {
-      if (r.method == c.method && r.factor == c.factor && r.rung == c.rung) records.push_back(r);
+      if (r.method == c.method && r.factor == c.factor && r.rung == c.rung) readings.add(r);
     }
   }
-  return records;
+  readings.close();
+  return readings;
 }
 
 Json to_json(const eval::PplRow& row) {
@@ -48,8 +50,8 @@ std::string short_ppl(double ppl) { return ppl < 1000 ? fmt::format("{:.3f}", pp
 
 int print_results(const EvalOptions& options, const eval::RunInfo& info, std::span<const eval::Record> all,
                   std::span<const eval::Candidate> candidates, std::span<const std::int64_t> lengths) {
-  const std::vector<eval::Record> records = asked(all, candidates);
-  std::vector<eval::PplRow> rows = ppl_table(records);
+  const eval::Readings readings = asked(all, candidates);
+  std::vector<eval::PplRow> rows = readings.rows();
   std::erase_if(rows, [&](const eval::PplRow& r) {
     return std::find(lengths.begin(), lengths.end(), r.length) == lengths.end();
   });
@@ -96,7 +98,7 @@ int print_results(const EvalOptions& options, const eval::RunInfo& info, std::sp
   print("{}", table.text());
   print("Perplexity of {} over {} of {} document{}\n", info.model,
         gap ? "the last segment, by its distance," : "the first N tokens", documents, documents == 1 ? "" : "s");
-  if (!gap) print("{}", loss_chart(records, info));
+  if (!gap) print("{}", loss_chart(readings, info));
   print_next(options);
   return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What a table does to a model, before any model is run: how far similar tokens still attract each other, which angles
-// are new, the cost at short lengths, how well positions can be read back.
+// are new, how far phases move from training, how well positions can be read back.
 //
 //   Spectrum s = plain_spectrum(128, 10000, 4096);
 //   Table t = table(s, 16, MrRopePro{});
@@ -63,17 +63,17 @@ double attention_decay(std::span<const double> inv_freq, double distance) noexce
 // [T8] Pairs that stand still say nothing and are left out.
 double position_estimate(std::span<const double> inv_freq, double position) noexcept;
 
-// ---- What is new, and what it costs --------------------------------------------------------------------------------
+// ---- What is new, and what moves --------------------------------------------------------------------------------
 
 struct Exposure {
   // Pairs that made less than one turn in training and meet angles beyond it at the target length. [T34]
   int unseen_pairs = 0;
   // The largest such angle over the largest trained one; 1 if nothing is unseen.
   double unseen_ratio = 1;
-  // The cost at short lengths: over a text of the trained length, the most displaced pair is off by this many turns
-  // from where training put it, max_i r_i |1 - 1/s_i|. 0 for an unchanged table. [T35]
+  // Drift: over a text of the trained length, phases move from where training put them by up to this many turns,
+  // max_i r_i |1 - 1/s_i|. 0 for an unchanged table. Not what short texts lose: see docs/theory.md. [T35]
   double short_drift_turns = 0;
-  // The pair that pays it.
+  // The pair that moves most.
   int short_drift_pair = 0;
 
   bool operator==(const Exposure&) const = default;

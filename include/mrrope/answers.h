@@ -9,8 +9,8 @@
 //   answers.compare({"mrrope-pro", 4}, {"yarn", 4}, 32768);
 //
 // A sample is known by its plan, task, length and the hash of its prompt, and counts once, as it was first. Memory: 22
-// bytes an answer, 8 more where likelihoods are known and 4 where depths were asked for; and until close() some 11 to
-// 21 to know them again.
+// bytes an answer, 8 more where likelihoods are known and 4 where depths were asked for; and until close() 11 to 21
+// to find samples that come twice.
 #pragma once
 
 #include <cstdint>

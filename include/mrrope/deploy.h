@@ -67,8 +67,7 @@ Result<Deployment> deployment(const Ladder& ladder, const ModelFile& model, cons
 // Paths within the folder.
 struct WrittenDeployment {
   std::vector<std::string> files;
-  std::vector<std::string>
-      left;  // of rungs that the folder's earlier ladder had and this one has not; nothing uses them
+  std::vector<std::string> left;  // of rungs that only the folder's earlier ladder had; nothing uses them
 };
 
 // Writes the files into the folder, and for a GGUF the links and sidecars beside presets.ini. A folder of an earlier

@@ -25,7 +25,7 @@ namespace mrrope::eval {
 
 // The files written, each plan's results last. `time` names them; what is there already stays. Names from records are
 // made safe: no model, method or task leads out of the folder.
-// The run is read twice, a record at a time: memory is that of mrrope/answers.h, and documents are kept whole.
+// The run is read twice, a record at a time: memory is that of mrrope/answers.h, and of documents their sums.
 // Errors: no records, a damaged run, a folder that cannot be written.
 Result<std::vector<std::string>> export_lm_eval(const std::string& run, const std::string& folder,
                                                 std::chrono::system_clock::time_point time);

@@ -3,15 +3,16 @@
 // Which table does a server rotate by? Nothing in its protocol says so, but the probabilities of the next token do: the
 // same weights run here under candidate plans give other ones, and the plan that gives the server's is the server's.
 //
-//   Fingerprint search(suspects(spec, {.advertised = 32768}), statements);      // statements: what the server
-//   said while (const auto question = search.ask()) search.tell(run(question->plan, statements, question->which));
-//   search.verdict();                                     // "mrrope-pro x4", tied, none of these, cannot tell
+//   Fingerprint search(suspects(spec, {.advertised = 32768}), statements);  // statements: what the server said
+//   while (const auto question = search.ask()) search.tell(run(question->plan, statements, question->which));
+//   search.verdict();                                                       // "mrrope-pro x4", tied, none of these, …
 //
 // A search asks and never runs anything: llama.cpp here (mrrope/fingerprinting.h) and transformers in Python answer.
 //
 // The distance between two rows of probabilities is Hellinger's, on the tokens that the server lists and the rest: it
-// is 0 … 1, and weighs a token as rounding and quantisation disturb it. A plan is out when the server, on the straight
-// way of probabilities from the best plan to it, certainly stops short of it (Student's t over statements, p < 0.0005).
+// is 0 … 1, and weighs a token as rounding and quantisation disturb it. A plan is ruled out when the server's
+// probabilities, projected onto the line from those of the best plan to its own, certainly stop short of it (Student's
+// t over statements, p < 0.0005).
 // What is left is then moved a little: the attention scale, and the speeds of pairs by their wavelengths. If the
 // server's rows lie systematically in one of these directions, its table is another one, however well this one fits:
 // the best methods are followed along their factors, and the best of all along its scale. Noise has no such direction.

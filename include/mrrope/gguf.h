@@ -189,9 +189,10 @@ struct WriteOptions {
 
 // A copy of the model with the edits. The data is cloned (FICLONERANGE) where the file system can, else copied by
 // copy_file_range, else read and written. Written beside the target, synced and renamed: the target is never partial,
-// and readable for nobody who may not read the source. A source that is changed meanwhile is an Error.
+// and has no more permissions than the source. A source that is changed meanwhile is an Error.
 // Of a split model only the first shard is rewritten, and the others are cloned or copied beside it; `target` must then
-// end in -00001-of-000NN.gguf.
+// end in -00001-of-000NN.gguf. The first shard gets its name last. A split model that is there is not replaced, even
+// with `overwrite`, which replaces what an interrupted copy left: shards without a first one.
 Result<void> write_gguf(const GgufModel& model, const GgufEdits& edits, const std::string& target,
                         const WriteOptions& options = {});
 

@@ -75,7 +75,7 @@ std::string to_json(const Plan& plan);
 
 // Strict: an unknown, missing, repeated, mistyped or out-of-range field is an error whose `where` is its path
 // ("method.params.beta_fast", "pair_factors[17]"). The tables must be those of the method within 1e-9 (a table edited
-// by hand belongs into method "custom"); they are kept as the file has them, so to_json(plan_from_json(x)) == x for
+// by hand belongs in method "custom"); they are kept as the file has them, so to_json(plan_from_json(x)) == x for
 // every x that to_json wrote.
 Result<Plan> plan_from_json(std::string_view text);
 
@@ -84,7 +84,7 @@ Result<Plan> plan_from_json(std::string_view text);
 // The plan we would use: the trained table if it reaches the target, else mrrope-pro at the smallest sufficient factor.
 Result<Plan> recommend(const RopeSpec& spec, std::int64_t context_target);
 
-// Why a plan is what it is, in sentences for people: the factor, the cost at short lengths, what stays unseen.
+// Why a plan is what it is, in sentences for people: the factor, the drift, what stays unseen.
 struct Explanation {
   std::vector<std::string> reasons;
   std::vector<std::string> cautions;

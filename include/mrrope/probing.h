@@ -28,7 +28,7 @@
 namespace mrrope {
 
 struct ProbeBudget {
-  std::int64_t max_tokens = 0;    // of one request; 0: an eighth more than advertised, 8192 where nothing is
+  std::int64_t max_tokens = 0;  // of one request; 0: an eighth more than advertised, at most 4M; 8192 where nothing is
   std::int64_t total_tokens = 0;  // of all prompts that are answered; 0: fifteen times that
   int requests = 40;
 };

@@ -20,8 +20,8 @@
 
 namespace mrrope {
 
-// The plan as a model carries it. Its source is a name without folders: models are published, and the folders of
-// whoever extended one are nobody's business.
+// The plan as a model carries it. Its source is a name without folders, so that published models do not show
+// paths of the machine that extended them.
 std::string carried_plan(const Plan& plan);
 
 // `edits` with the provenance keys added; `model` is the file before the change.

@@ -127,7 +127,7 @@ struct RunInfo {
 std::string to_json(const RunInfo& info);
 Result<RunInfo> run_info_from_json(std::string_view text);
 
-// Numbers that were measured in different ways do not belong into one table. What differs of the engine and of the
+// Numbers that were measured in different ways do not belong in one table. What differs of the engine and of the
 // settings that both have: "cache-type-k f16, not q8_0", "llama.cpp 0.5.0, not llama.cpp 0.6.0"; empty: nothing.
 std::string different_setting(const RunInfo& run, const RunInfo& other);
 

@@ -29,6 +29,7 @@ enum class ErrorCode {
   too_long,          // does not fit into the length that was asked for
   io,                // the operating system refused
   cancelled,         // someone asked to stop
+  out_of_memory,     // it ran out while a file was read
 };
 
 // "malformed", …: stable, for JSON and for tests.
@@ -36,9 +37,10 @@ const char* to_string(ErrorCode code) noexcept;
 
 struct Error {
   ErrorCode code = ErrorCode::invalid_argument;
-  std::string message;      // one sentence: what was expected, what was found
-  std::string where = {};   // a field ("band.low"), a file and offset; empty if the message says it all
-  std::string option = {};  // which one it is about, by its name in the structs of options ("ctx_size"), if any
+  std::string message;     // one sentence: what was expected, what was found
+  std::string where = {};  // a field ("band.low"), a file and offset; empty if the message says it all
+  // Which one it is about, by its name in the structs of options ("ctx_size"); or what helps: "force", "undo", "vocabulary".
+  std::string option = {};
 
   bool operator==(const Error&) const = default;
 };

@@ -81,9 +81,9 @@ struct ServerAnswer {
 };
 
 // Asks requests 0 … n-1, in this order where nothing fails. make(i) is called when there is a place for it, so that the
-// prompts of a million samples never stand in memory together; an Error of make(i) is the answer of i, except io (who
-// counts its tokens is away), after which it is called again, and cancelled. done(i, answer) is called once for every
-// i, in the order in which answers arrive.
+// prompts of a million samples never stand in memory together; an Error of make(i) is the answer of i, except io (the
+// server that counts tokens cannot be reached), after which it is called again, and cancelled. done(i, answer) is called
+// once for every i, in the order in which answers arrive.
 //
 // An attempt that fails in a way that may pass (no connection, deadline, HTTP 408, 429 and 5xx, redirects, anything
 // that is not the JSON it should be) is repeated, on another server if one is there, after pauses that double and are

@@ -201,8 +201,8 @@ struct NllComparison {
   double difference = 0;     // mean, nats per token; negative: a finds it likelier
   double low = 0, high = 0;  // at least 95 %, and even to both sides
   bool differs = false;      // 0 lies outside, and there are at least six samples
-  [[nodiscard]] std::string verdict(
-      std::string_view with = {}) const;   // "-0.290 ± 0.081 nats", "tied (-0.020 ± 0.052 nats)"
+  // "-0.290 ± 0.081 nats", "tied (-0.020 ± 0.052 nats)"
+  [[nodiscard]] std::string verdict(std::string_view with = {}) const;
   [[nodiscard]] std::string cell() const;  // of a table: "-0.290 ± 0.081 *", "-0.020 ± 0.052", "-0.3 (n = 5)", "-"
 };
 NllComparison compare_nll(std::span<const Record> records, std::string_view method_a, double factor_a,

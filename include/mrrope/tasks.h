@@ -10,6 +10,7 @@
 // Needle in a haystack, RULER's thirteen tasks and InfiniteBench's generated ones follow their public definitions in
 // our own words, with the official scoring rules; docs/benchmarks.md says where they differ. LongBench-v2 and eight
 // tasks of InfiniteBench ask the questions of a file; its generated ones do so where their file is given.
+// The seed of a sample draws its item; no item comes again before all have.
 //
 // A sample is a function of (task, texts, request, tokenizer) and of nothing else: the same bytes on every machine and
 // with every compiler. Samples of the same seed and index hide the same thing at every length.
@@ -60,7 +61,7 @@ const Task* find_task(std::string_view name);  // by name or alias; none: nullpt
 
 // ---- Texts ---------------------------------------------------------------------------------------------------------
 
-// A task that misses what it needs is an error whose `option` gives it.
+// Error::option names what a task misses.
 struct TaskTexts {
   std::string haystack = {};                // --haystack: any long prose; from its beginning, repeated if too short
   std::vector<std::string> words = {};      // --words: for cwe; empty: the built-in list
@@ -110,7 +111,7 @@ struct Sample {
   std::vector<Needle> needles;     // ascending
   std::int64_t prompt_tokens = 0;  // of prompt + answer_prefix, as one text
   double depth = -1;               // of the first needle: its token / prompt_tokens; negative: there is none
-  std::map<std::string, std::string> labels = {};  // of an item: its id, and Item::labels
+  std::map<std::string, std::string> labels = {};  // of an item: its id, and Item::labels; id of a question: its number
 };
 
 // Generated prompts fill the length to within the least that can be added: a word, a number, an entry of a list. Items

@@ -13,8 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import secrets
 import sys
-import tempfile
 
 from .errors import Error
 
@@ -165,13 +165,11 @@ def export(run: str | os.PathLike[str], file: str | os.PathLike[str]) -> int:
         if os.path.lexists(file):
             raise Error("exists already; take another name, or remove it", where=file)
         schema = _columns(pa).with_metadata({"mrrope.schema": SCHEMA, "mrrope.run": info})
-        handle, part = tempfile.mkstemp(prefix=os.path.basename(file) + ".", dir=os.path.dirname(file) or ".")
-        os.close(handle)
+        part = f"{file}.{secrets.token_hex(8)}"
+        # Rights as the umask says; asking for it would set it, for every thread
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
         try:
             count = _write(pa, schema, os.path.join(run, "records.jsonl"), part)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(part, 0o666 & ~mask)
             os.link(part, file)  # never over another's
         finally:
             os.unlink(part)

@@ -139,11 +139,11 @@ void bind_analysis(nb::module_& m) {
   bind_radix(m);
   bind_bound(m);
 
-  nb::class_<Exposure>(m, "Exposure", "What is new to a model, and the cost at short lengths.")
+  nb::class_<Exposure>(m, "Exposure", "What is new to a model, and how far phases move from training.")
       .def_ro("unseen_pairs", &Exposure::unseen_pairs, "Pairs that meet angles beyond their training. [T34]")
       .def_ro("unseen_ratio", &Exposure::unseen_ratio, "The largest such angle over the largest trained one.")
       .def_ro("short_drift_turns", &Exposure::short_drift_turns,
-              "Over a text of the trained length, the most displaced pair is off by this many turns. [T35]")
+              "Over a text of the trained length, phases move from training by up to this many turns. [T35]")
       .def_ro("short_drift_pair", &Exposure::short_drift_pair)
       .def("__repr__", [](const Exposure& e) {
         return fmt::format(

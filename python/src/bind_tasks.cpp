@@ -2,7 +2,11 @@
 //
 // Prompts of long-context tasks, made to the length that a tokenizer in Python counts.
 #include <fmt/format.h>
+#include <nanobind/stl/tuple.h>
 
+#include <tuple>
+
+#include "measure/samples.h"
 #include "mrrope/records.h"
 #include "mrrope/tasks.h"
 #include "python/src/convert.h"
@@ -20,11 +24,16 @@ struct Prompt {
   eval::Sample sample;
 };
 
+const eval::Task& task_of(std::string_view name) {
+  const eval::Task* task = eval::find_task(name);
+  if (task == nullptr) raise({ErrorCode::invalid_argument, fmt::format("there is no task \"{}\"", name), "tasks"});
+  return *task;
+}
+
 Prompt made(std::string_view name, std::string haystack, nb::object length, std::uint64_t seed, std::int64_t index,
             std::int64_t frame_tokens, const nb::typed<nb::callable, std::int64_t(nb::str)>& count,
             std::optional<double> depth) {
-  const eval::Task* task = eval::find_task(name);
-  if (task == nullptr) raise({ErrorCode::invalid_argument, fmt::format("there is no task \"{}\"", name), "tasks"});
+  const eval::Task& task = task_of(name);
   // What the tokenizer throws goes through the generators, which hold nothing that its way up would leave behind
   const eval::TokenCount counted = [&](std::string_view piece) -> Result<std::int64_t> {
     return nb::cast<std::int64_t>(count(text(piece)));
@@ -32,7 +41,25 @@ Prompt made(std::string_view name, std::string haystack, nb::object length, std:
   require(!depth || (*depth >= 0 && *depth <= 1), "depth", "expected 0 to 1");
   const eval::SampleRequest request{
       .length = tokens(length, "length"), .seed = seed, .index = index, .depth = depth, .frame_tokens = frame_tokens};
-  return {task, value(eval::make_sample(*task, {.haystack = std::move(haystack)}, request, counted))};
+  return {&task, value(eval::make_sample(task, {.haystack = std::move(haystack)}, request, counted))};
+}
+
+// A sample that is asked for: length, index, depth.
+using Slot = std::tuple<std::int64_t, std::int64_t, std::optional<double>>;
+
+std::vector<Slot> slots(std::string_view name, std::vector<std::int64_t> lengths, std::int64_t samples, int depths,
+                        std::int64_t shard, std::int64_t shards) {
+  const eval::BenchmarkOptions options{.tasks = {},
+                                       .lengths = std::move(lengths),
+                                       .samples = samples,
+                                       .depths = depths,
+                                       .shard = shard,
+                                       .shards = shards};
+  std::vector<Slot> out;
+  for (const eval::SampleSlot& slot : value(eval::slots_of(options, task_of(name), 0))) {
+    out.emplace_back(slot.request.length, slot.request.index, slot.request.depth);
+  }
+  return out;
 }
 
 }  // namespace
@@ -73,6 +100,8 @@ void bind_tasks(nb::module_& m) {
   m.def("make_sample", &made, "task"_a, "haystack"_a, "length"_a, "seed"_a, "index"_a, "frame_tokens"_a, "count"_a,
         "depth"_a = nb::none(),
         "A prompt that fits `length` tokens with its frame and its answer. `count` says how many tokens a text has.");
+  m.def("samples_of", &slots, "task"_a, "lengths"_a, "samples"_a, "depths"_a, "shard"_a, "shards"_a,
+        "(length, (index, depth)) of each sample of a shard, as `mrrope eval` divides them.");
   m.def(
       "generated_tasks",
       [](std::string_view group) {

@@ -260,6 +260,23 @@ def test_a_second_driver_is_refused_and_a_killed_one_leaves_no_lock(read, tmp_pa
         assert folder.is_held()
 
 
+# Dealt out in turn, with as many depths as shards, a shard had one depth.
+def test_shards_of_transformers_are_those_of_mrrope_eval():
+    from mrrope.campaign import in_transformers
+
+    one = object.__new__(in_transformers._Measured)
+    one._key = lambda *parts: parts
+    words = ["niah", "-m", "m", "--plan", "p", "--label", "l", "--lengths", "1k,4k", "--samples", "7", "--depths", "5", "-o", "o"]
+    for shards in (1, 3, 5):
+        found = []
+        for shard in range(shards):
+            one._asked = in_transformers._asked([*words, "--shard", f"{shard}/{shards}"])
+            asked = {(length, index, depth) for (_, length, _, index, depth, _), _ in one._samples(None)}
+            assert len({depth for _, _, depth in asked}) > 1
+            found += asked
+        assert sorted(found) == [(length, index, index % 5 / 4) for length in (1024, 4096) for index in range(35)]
+
+
 def test_a_folder_of_another_campaign_is_refused(read):
     campaign = read()
     with Folder(campaign.output).held(campaign):
@@ -281,17 +298,30 @@ def test_a_folder_that_holds_something_else_is_refused_and_left_as_it_is(read, t
     assert sorted(os.listdir(tmp_path / "out")) == ["lock", "running"]
 
 
-@pytest.mark.parametrize("name", ["lock", "events.jsonl"])
+@pytest.mark.parametrize("name", ["lock", "events.jsonl", "logs/report.txt", "running/{job}"])
 def test_a_link_in_a_planted_folder_is_not_written_through(read, tmp_path, name):
     campaign = read()
     with Folder(campaign.output).held(campaign):
         pass
-    folder = pathlib.Path(campaign.output)
-    (folder / name).unlink(missing_ok=True)
+    job = next(jobs_of(campaign))
+    path = pathlib.Path(campaign.output) / name.format(job=job.name.replace("/", "+"))
+    path.unlink(missing_ok=True)
     (tmp_path / "mine").write_text("mine")
-    (folder / name).symlink_to(tmp_path / "mine")
-    with pytest.raises(OSError), Folder(campaign.output).held(campaign):
-        Folder(campaign.output).log("began", next(jobs_of(campaign)))
+
+    def plant():
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to(tmp_path / "mine")
+
+    if name == "lock":
+        plant()
+    folder = Folder(campaign.output)
+    with pytest.raises(OSError), folder.held(campaign):
+        if name != "lock":
+            plant()
+        folder.log("began", job)
+        programs.run(["true"], folder.path / "logs/report.txt")
+        with folder.at_work(job):
+            pass
     assert (tmp_path / "mine").read_text() == "mine"
 
 
@@ -423,6 +453,17 @@ def test_table_2_costs_what_docs_scale_says(read):
     said = "91.6 GPU-hours at 4e+14 operations a second, "
     assert lines[2] == said + "45.8 hours on 8 GPUs, of which 2 have work: give it more `shards`"
     assert costs.estimate(read("shards = 4\n" + text), 8, costs.FLOPS)[2] == said + "11.5 hours on 8 GPUs"
+
+
+def test_a_dry_run_needs_none_of_the_data(read, tmp_path, capsys):
+    from mrrope.campaign.command import main
+
+    read()
+    (tmp_path / "c.toml").write_text(BASIC.replace('"*.txt"', '"1.txt", "2.txt", "more/*.txt"'))
+    assert main([str(tmp_path / "c.toml"), "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "126 prompts" in said and f"{tmp_path}/1.txt, {tmp_path}/2.txt, {tmp_path}/more/*.txt" in said
+    assert main([str(tmp_path / "c.toml"), "--local"]) == 1
 
 
 def test_a_page_gets_the_published_values_of_its_model_or_all(read, tmp_path, monkeypatch):

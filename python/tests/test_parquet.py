@@ -2,6 +2,7 @@
 """Runs as Parquet files, read back by pyarrow."""
 import importlib
 import json
+import os
 import pathlib
 
 import pytest
@@ -96,6 +97,20 @@ def test_what_is_there_already_stays(tmp_path):
     assert (tmp_path / "out.parquet").read_text() == "mine"
     with pytest.raises(Error):
         parquet.export(tmp_path / "nowhere", tmp_path / "other.parquet")
+
+
+# umask() is of the whole process: what another thread made meanwhile was open to everybody.
+def test_the_file_has_the_rights_of_the_umask_which_stays(tmp_path, monkeypatch):
+    run = write(tmp_path / "run", [answer()])
+    umask = os.umask
+    before = umask(0o027)
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("set for every thread"))
+    try:
+        parquet.export(run, tmp_path / "run.parquet")
+    finally:
+        umask(before)
+    assert (tmp_path / "run.parquet").stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(tmp_path)) == ["run", "run.parquet"]
 
 
 def test_the_command_says_what_it_wrote(tmp_path, capsys):

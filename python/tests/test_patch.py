@@ -9,6 +9,7 @@ length must agree within 1e-5; without the plan they are off by a hundred times 
 not equal, because transformers computes its table in float32, with three roundings where a patch has one: an angle of
 position m differs by up to 2e-7 m. Weights three times as large show it: Qwen3 at 384 tokens is then 2.3e-5 apart.
 """
+import argparse
 import copy
 import io
 import os
@@ -309,6 +310,24 @@ def test_default_dtype_and_device_of_torch_do_not_matter():
     with torch.device("meta"):
         mrrope.patch(model, plan)
     assert rotary(model).inv_freq.dtype == torch.float32 and rotary(model).inv_freq.device.type == "cpu"
+
+
+# A record said what had been planned, whatever the model did.
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_campaign_records_the_table_that_the_model_rotated_with(family):
+    from mrrope.campaign import in_transformers
+
+    model = model_of(config_of(family, "default"))
+    one = object.__new__(in_transformers._Measured)
+    one._asked = argparse.Namespace(lengths=[8])
+    one._plan = mrrope.plan(model.config, 4 * TRAINED, "mrrope-pro")
+    own = [10000 ** (-pair / 32) for pair in range(32)]
+    reaching = min(one._plan.groups, key=lambda group: group.inv_freq[-1])
+    for wanted, scale in ((own, 1), (reaching.inv_freq.tolist(), reaching.attention_scale)):
+        found = one._read("text", [3, 1, 4, 1, 5, 9, 2, 6], model)
+        assert found["inv_freq"] == pytest.approx(wanted, rel=2**-22) and found["attention_scale"] == pytest.approx(scale)
+        if wanted == own:
+            mrrope.patch(model, one._plan)
 
 
 def test_copies_and_pickles_of_a_patched_model_stay_patched_and_can_be_undone():

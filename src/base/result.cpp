@@ -12,6 +12,7 @@ const char* to_string(ErrorCode code) noexcept {
     case ErrorCode::too_long: return "too long";
     case ErrorCode::io: return "input/output";
     case ErrorCode::cancelled: return "cancelled";
+    case ErrorCode::out_of_memory: return "out of memory";
   }
   return "unknown";
 }

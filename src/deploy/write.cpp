@@ -12,6 +12,7 @@
 #include "base/paths.h"
 #include "deploy/parts.h"
 #include "files/file.h"
+#include "files/in_place.h"
 #include "files/links.h"
 #include "files/output_file.h"
 #include "mrrope/extend.h"
@@ -35,10 +36,7 @@ bool is_ours(std::string_view start) {
 // The rungs of the ladder that is there; none in a new folder.
 Result<std::vector<Rung>> earlier_rungs(const fs::path& folder) {
   std::error_code status;
-  if (!fs::exists(folder, status) || fs::is_empty(folder, status)) return std::vector<Rung>();
-  if (!fs::is_directory(folder, status)) {
-    return Error{ErrorCode::invalid_argument, "is there and is no folder", base::to_text(folder), "output"};
-  }
+  if (fs::is_empty(folder, status)) return std::vector<Rung>();
   const Result<std::string> text = base::read_file(base::to_text(folder / kLadderFile), std::uint64_t{64} << 20U);
   if (text && is_ours(std::string_view(*text).substr(0, base::kOutputStart))) {
     Result<Ladder> ladder = ladder_from_json(*text);  // half of one was interrupted
@@ -131,13 +129,22 @@ std::vector<std::string> left_of(const std::vector<Rung>& earlier, const Deploym
 Result<WrittenDeployment> write_deployment(const Deployment& deployment, const Ladder& ladder, const ModelFile& model,
                                            const std::string& folder) {
   const fs::path where = base::to_path(folder);
+  std::error_code status;
+  fs::create_directories(where, status);
+  if (status) return base::os_error("make the folder", folder, status.value());
+  const Result<base::File> lock = base::lock_folder(folder);  // two ladders at once would leave parts of both
+  if (!lock) return lock.error();
   const Result<std::vector<Rung>> earlier = earlier_rungs(where);
   if (!earlier) return earlier.error();
   // Nothing is written before all names are known to be free
   const base::OutputRule rule{.ours = is_ours};
   for (const DeployedFile& file : deployment.files) {
+    if (const auto ok = base::check_no_links(folder, file.path); !ok) return ok.error();
     if (const auto ok = base::may_replace(base::to_text(where / base::to_path(file.path)), rule); !ok)
       return ok.error();
+  }
+  for (const Rung& rung : ladder.rungs) {  // their sidecars
+    if (const auto ok = base::check_no_links(folder, "llama.cpp/" + rung.name); !ok) return ok.error();
   }
   WrittenDeployment written{.files = {kLadderFile}, .left = left_of(*earlier, deployment, ladder, where)};
   if (const auto ok = write_one(where, {.path = kLadderFile, .text = to_json(ladder)}); !ok) return ok.error();

@@ -112,8 +112,8 @@ class PendingFile {
   [[nodiscard]] File& file() noexcept { return file_; }
   [[nodiscard]] const std::string& target() const noexcept { return target_; }
 
-  // Nobody else reads the file while it is written. Its permissions come with its name: those that the umask leaves,
-  // unless one of these asks for another file's.
+  // Nobody else reads the file while it is written. Its permissions are set just before it gets its name: those that
+  // the umask leaves, unless one of these asks for another file's.
   void take_mode(const FileStatus& like) noexcept { mode_ &= like.mode; }  // no more than `like` has, as cp does
   void make_executable() noexcept { mode_ |= (mode_ & 0444U) >> 2U; }      // for everybody who may read it
   // Exactly those of `like`, and its owner. Where they cannot be had, commit() is an Error if `strict`; otherwise the

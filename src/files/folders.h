@@ -17,7 +17,7 @@ Result<void> make_folder(const std::string& path);
 // A new folder "<start>.XXXXXX", with letters that nobody has taken; `start` is a path. Nobody else looks into it.
 Result<std::string> make_unique_folder(const std::string& start);
 
-// Gives such a folder its name in one step, and opens it as far as the umask lets it be. Errors: the name is taken.
+// Gives a folder its name in one step. Errors: the name is taken.
 Result<void> name_folder(const std::string& folder, const std::string& name);
 
 // Paths of everything that the pattern names, sorted: * and ? stand for letters of one name; on Windows of the last

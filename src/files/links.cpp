@@ -21,4 +21,16 @@ Result<std::string> relative_link(const std::string& path, const std::string& fo
   return to_text(way.empty() ? to : way);  // two disks of Windows have no way between them
 }
 
+Result<void> check_no_links(const std::string& folder, const std::string& below) {
+  std::filesystem::path path = to_path(folder);
+  for (const std::filesystem::path& name : to_path(below)) {
+    path /= name;
+    if (is_symbolic_link(to_text(path))) {
+      return Error{ErrorCode::invalid_argument, "is a link, and what is written there would lie elsewhere; remove it",
+                   to_text(path)};
+    }
+  }
+  return {};
+}
+
 }  // namespace mrrope::base

@@ -19,6 +19,10 @@ Result<std::string> relative_link(const std::string& path, const std::string& fo
 Result<void> add_link(const std::string& way, const std::string& link);
 
 bool is_symbolic_link(const std::string& path);
+// An Error if a name on the way from `folder` to `folder`/`below` is one: what is written below a folder that somebody
+// named must lie in it, whoever prepared the folder. Names that are not there yet are none.
+Result<void> check_no_links(const std::string& folder, const std::string& below);
+
 // Whether add_link() may have made it: on Windows, also a file with several names.
 bool is_added_link(const std::string& path);
 

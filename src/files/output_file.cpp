@@ -32,7 +32,7 @@ Result<bool> may_replace(const std::string& path, const OutputRule& rule) {
   const Result<std::size_t> count = file ? file->read_at(0, bytes_of(start)) : Result<std::size_t>(file.error());
   start.resize(count ? *count : 0);
   if (count && start.empty()) return true;  // nothing is lost: mktemp makes such files
-  if (!count || !rule.ours(start)) return refused("exists, and mrrope did not write it; -f replaces it", path);
+  if (!count || !rule.ours(start)) return refused("exists, and mrrope did not write it", path);
   return true;
 }
 

@@ -98,10 +98,9 @@ Result<void> check_names(const base::File& file, bool force) {
   if (status->links <= 1 || force) return {};
   return Error{
       ErrorCode::inconsistent,
-      fmt::format("the file has {} names (hard links), and would change under all of them. Write a copy; or, if "
-                  "that is meant, change it with -f",
+      fmt::format("the file has {} names (hard links), and would change under all of them. Write a copy, or force it",
                   status->links),
-      file.path()};
+      file.path(), "force"};
 }
 
 // Others who read the file, or who may: `force` says that there are none, or that they are meant.
@@ -114,8 +113,8 @@ Result<void> check_readers(const base::File& file, bool force) {
   if (use == base::Use::unknown && !force) {
     return Error{ErrorCode::io,
                  "another program may have the file open and would read shifted weights; you are not its owner, and "
-                 "cannot see what others have open. Run this as its owner; or, if nobody uses the file, with -f",
-                 file.path()};
+                 "cannot see what others have open. Run this as its owner; or, if nobody uses the file, force it",
+                 file.path(), "force"};
   }
   return {};
 }

@@ -200,7 +200,7 @@ auto guarded(F&& f) -> Result<decltype(f())> {
   } catch (base::Rejected& rejected) {
     return std::move(rejected.error);
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::io, "not enough memory for the header", ""};
+    return Error{ErrorCode::out_of_memory, "not enough memory for the header", ""};
   }
 }
 
@@ -272,10 +272,9 @@ Result<void> check_no_journal(const std::string& path) {
   if (!base::is_taken(journal)) return {};
   return Error{
       ErrorCode::inconsistent,
-      fmt::format("a change in place of this file was interrupted, or is under way. To get its old bytes back, "
-                  "which are in {}: mrrope extend {} --undo",
-                  journal, base::shell_quoted(path)),
-      path};
+      fmt::format("a change in place of this file was interrupted, or is under way. Its old bytes are in {}; undo it",
+                  journal),
+      path, "undo"};
 }
 
 }  // namespace mrrope::formats

@@ -29,10 +29,9 @@ Result<void> check_names(const base::FileStatus& status, const std::string& path
   if (status.links <= 1 || force) return {};
   return Error{
       ErrorCode::inconsistent,
-      fmt::format("the file has {} names (hard links), and would change under this one only. Write a copy; or, "
-                  "if that is meant, change it with -f",
+      fmt::format("the file has {} names (hard links), and would change under this one only. Write a copy, or force it",
                   status.links),
-      path};
+      path, "force"};
 }
 
 // What was read is what was written, byte for byte: the old file is about to go.

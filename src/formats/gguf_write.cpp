@@ -50,6 +50,11 @@ Result<void> check_paths(const GgufModel& model, const std::vector<std::string>&
       }
     }
   }
+  // Shards cannot be replaced in one step: what is interrupted would leave shards of two models that load as one
+  if (targets.size() > 1 && base::is_taken(targets.front())) {
+    return Error{ErrorCode::inconsistent,
+                 "a split model is there, and is not replaced; remove it, or take another name", targets.front()};
+  }
   for (const std::string& target : targets) {
     if (const auto ok = base::check_free(target, overwrite); !ok) return ok.error();
   }
@@ -117,7 +122,8 @@ Result<void> write_model(const GgufModel& model, const GgufEdits& edits, const s
     if (!now) return now.error();
     Result<Source> source = open_source(model.shards[i]);
     if (!source) return source.error();
-    Result<base::PendingFile> file = base::PendingFile::create((*targets)[i], options.overwrite);
+    Result<base::PendingFile> file =
+        base::PendingFile::create((*targets)[i], options.overwrite && (i > 0 || targets->size() == 1));
     if (!file) return file.error();
     file->take_mode(source->status);  // what others may not read they may not read in a copy
     if (i == 0) {

@@ -197,8 +197,7 @@ Result<void> replace_config(const std::string& folder, const HfConfig& config) {
     const Result<std::string> first = read_file(paths.original);
     if (!first) return first.error();
     if (*first != *now) {
-      return Error{ErrorCode::inconsistent, "this folder was extended before; take that back first (--undo)",
-                   paths.original};
+      return Error{ErrorCode::inconsistent, "this folder was extended before; undo that first", folder, "undo"};
     }
   } else if (const auto ok = keep_original(paths, *status, *now); !ok) {
     return ok.error();

@@ -31,6 +31,7 @@ class RopeReader {
     out_.base = read_base();
     out_.rotary_dim = read_rotary_dim();
     out_.context = context_;
+    check_sections();
     if (type_ == "linear" || type_ == "proportional") read_linear();
     else if (type_ == "dynamic") read_dynamic();
     else if (type_ == "yarn") read_yarn();
@@ -65,6 +66,16 @@ class RopeReader {
       reject(type.path, ErrorCode::unsupported, "unknown rope type \"" + name + "\"");
     }
     return name;
+  }
+
+  // Each section has at least one pair.
+  void check_sections() const {
+    const Place sections = rope_.find("mrope_section");
+    const auto pairs = static_cast<std::size_t>(out_.rotary_dim / 2);
+    if (sections && sections.value->size() > pairs) {
+      reject(sections.path, ErrorCode::invalid_argument,
+             fmt::format("expected at most {} sections, found {}", pairs, sections.value->size()));
+    }
   }
 
   // Where the base stands if the parameters do not have it.

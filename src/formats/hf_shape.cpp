@@ -105,16 +105,15 @@ bool is_local(std::string_view kind) noexcept {
 
 HfModel find_model(const Json& root) {
   // Rejected is thrown here if the top is no object; parse() has seen to that.
-  HfModel model{.fields = Scope(root, ""), .path = "", .model_type = "", .cls = kUnknown};
+  HfModel model{.object = &root, .fields = Scope(root, ""), .path = "", .model_type = "", .cls = kUnknown};
   std::string outer;
   if (const Place type = model.fields.find("model_type")) outer = text(type);
-  const Json* object = &root;
   for (const std::string_view key : {"thinker_config", "text_config", "llm_config", "language_config"}) {
-    const Json* inner = member(*object, key);
+    const Json* inner = member(*model.object, key);
     if (inner == nullptr) continue;
     model.path = join_path(model.path, key);
     model.fields = Scope(*inner, model.path);
-    object = inner;
+    model.object = inner;
   }
   const Place type = model.fields.find("model_type");
   model.model_type = type ? text(type) : outer;

@@ -15,7 +15,8 @@
 namespace mrrope::formats {
 
 struct HfModel {
-  Scope fields;  // of the language model
+  const base::Json* object = nullptr;  // the language model
+  Scope fields;                        // of it
   std::string path;
   std::string model_type;
   HfClass cls{};  // of an unknown model_type: no defaults, and every spelling is read

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -116,6 +117,41 @@ class SourceFinder {
   HfFacts& facts_;
 };
 
+// ---- What an unknown model may mean --------------------------------------------------------------------------------
+
+// Fields that are read whatever the model_type is, or change no table.
+constexpr std::array<std::string_view, 17> kRead = {"rope_theta",       "rope_scaling",    "rope_parameters",
+                                                    "rotary_emb_base",  "rotary_pct",      "partial_rotary_factor",
+                                                    "rotary_dim",       "no_rope_layers",  "qk_rope_head_dim",
+                                                    "qk_nope_head_dim", "rope_type",       "rope_interleave",
+                                                    "rope_interleaved", "mrope_section",   "mrope_interleaved",
+                                                    "low_freq_factor",  "high_freq_factor"};
+
+bool shapes_rotation(std::string_view key) {
+  constexpr std::array<std::string_view, 5> kWords = {"rope", "theta", "nope", "rotary", "freq"};
+  return std::find(kRead.begin(), kRead.end(), key) == kRead.end() &&
+         std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return key.find(word) != std::string_view::npos; });
+}
+
+// A base per layer, a second base for windows, layers that do not rotate, a set of parameters for layers that nobody
+// named: a table made without them would be wrong. `inside`: of the rope parameters.
+void check_unread(const HfModel& model, const std::vector<std::string>& kinds, const Json& object,
+                  const std::string& path, bool inside = false) {
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_null()) continue;
+    const std::string where = join_path(path, base::printable(key));
+    const bool kind = inside && std::find(kinds.begin(), kinds.end(), key) != kinds.end();
+    if (value.is_object() && (kind || key == kScaling || key == kParameters)) {
+      check_unread(model, kinds, value, where, true);
+    } else if (shapes_rotation(key) || (inside && value.is_object())) {
+      reject(where, ErrorCode::unsupported,
+             fmt::format("model_type \"{}\" is not known, and this field may change which layers rotate, or how fast",
+                         model.model_type));
+    }
+  }
+}
+
 // ---- Groups --------------------------------------------------------------------------------------------------------
 
 std::vector<int> layers_of(const HfShape& shape, const std::string& kind) {
@@ -179,6 +215,13 @@ HfReading read_config(const Json& root) {
   if (const Place alibi = model.fields.find("alibi"); alibi && boolean(alibi)) {
     reject(alibi.path, ErrorCode::unsupported, "the model uses ALiBi, not a rotary embedding");
   }
+  // Qwen2.5-1M: positions begin anew in each chunk, and no engine puts a table of ours beside that
+  if (const Place chunks = model.fields.find("dual_chunk_attention_config")) {
+    reject(
+        chunks.path, ErrorCode::unsupported,
+        "dual chunk attention has positions of its own, which no table fits; take this field out to extend the model "
+        "without it");
+  }
   // Granite 4 with Mamba: its few layers of attention know no positions
   if (const Place kind = model.fields.find("position_embedding_type"); kind && *kind.value == "nope") {
     reject(kind.path, ErrorCode::unsupported, "no layer of this model rotates, so no table limits its length");
@@ -191,6 +234,7 @@ HfReading read_config(const Json& root) {
 
   Json defaults;
   std::vector<RopeSource> sources = SourceFinder(model, shape).find(defaults);
+  if (!model.known()) check_unread(model, shape.kinds, *model.object, model.path);
   // The layers that look far come first.
   std::stable_sort(sources.begin(), sources.end(), [](const RopeSource& a, const RopeSource& b) {
     const auto rank = [](const RopeSource& s) { return s.kind == kFull ? 0 : is_local(s.kind) ? 2 : 1; };

@@ -98,8 +98,7 @@ std::string carried_plan(const Plan& plan) {
 
 Result<GgufEdits> with_provenance(const GgufEdits& edits, const GgufModel& model, const Plan& plan) {
   if (model.head().find(kUndo) != nullptr) {
-    return Error{ErrorCode::unsupported, "the file was already extended; take that back first: mrrope extend --undo",
-                 model.head().path};
+    return Error{ErrorCode::unsupported, "the file was already extended; undo that first", model.head().path, "undo"};
   }
   Json undo;
   if (edits.architecture) undo["architecture"] = model.architecture();

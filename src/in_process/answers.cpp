@@ -86,14 +86,15 @@ class Benchmark {
   Result<void> measure() {
     for (const Task* task : options_.tasks) {
       texts_hash_ = hash_of(*task, texts_);
-      const std::vector<SampleSlot> slots = slots_of(options_, *task, items_of(texts_, *task).size());
-      for (std::size_t at = 0; at < slots.size();) {
+      const Result<std::vector<SampleSlot>> slots = slots_of(options_, *task, items_of(texts_, *task).size());
+      if (!slots) return slots.error();
+      for (std::size_t at = 0; at < slots->size();) {
         std::int64_t tokens = 0;
         std::size_t end = at;
-        while (end < slots.size() && (end == at || tokens + slots[end].request.length <= kGroupTokens)) {
-          tokens += slots[end++].request.length;
+        while (end < slots->size() && (end == at || tokens + (*slots)[end].request.length <= kGroupTokens)) {
+          tokens += (*slots)[end++].request.length;
         }
-        if (const auto ok = measure_group(std::span(slots).subspan(at, end - at)); !ok) return ok.error();
+        if (const auto ok = measure_group(std::span(*slots).subspan(at, end - at)); !ok) return ok.error();
         at = end;
       }
     }

@@ -82,18 +82,20 @@ double sum_exp(const float* x, std::size_t n, float shift) {
       [=](std::size_t i) { return std::exp(static_cast<double>(x[i]) - static_cast<double>(shift)); });
 }
 
-// sum exp(p - shift) * (p - q)
+// sum exp(p - shift) * (p - q); a p of no weight adds nothing.
 double weighted_difference(const float* p, const float* q, std::size_t n, float shift) {
   const hn::ScalableTag<float> d;
   return sum_terms(
       n,
       [=](std::size_t i, auto part) HWY_ATTR {
         const auto a = hn::LoadU(d, p + i);
-        return hn::MulAdd(shifted_exp(d, a, shift), hn::Sub(a, hn::LoadU(d, q + i)), part);
+        const auto weight = shifted_exp(d, a, shift);
+        const auto difference = hn::Sub(a, hn::LoadU(d, q + i));
+        return hn::MulAdd(weight, hn::IfThenZeroElse(hn::Eq(weight, hn::Zero(d)), difference), part);
       },
       [=](std::size_t i) {
-        return std::exp(static_cast<double>(p[i]) - static_cast<double>(shift)) *
-               (static_cast<double>(p[i]) - static_cast<double>(q[i]));
+        const double weight = std::exp(static_cast<double>(p[i]) - static_cast<double>(shift));
+        return weight == 0 ? 0 : weight * (static_cast<double>(p[i]) - static_cast<double>(q[i]));
       });
 }
 

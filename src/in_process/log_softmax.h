@@ -19,7 +19,7 @@ inline double token_nll(std::span<const float> logits, std::size_t token) {
   return log_sum_exp(logits) - static_cast<double>(logits[token]);
 }
 
-// KL(softmax(p) || softmax(q)), nats; rows of equal size.
+// KL(softmax(p) || softmax(q)), nats; rows of equal size. Infinity if q rules out a token that p does not.
 double kl_divergence(std::span<const float> p, std::span<const float> q);
 
 }  // namespace mrrope::eval

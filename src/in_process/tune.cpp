@@ -117,9 +117,9 @@ class Tuner {
     }
     const Result<Candidate> one = candidate(space.fixed().front(), spell(space.fixed().front()));
     if (!one) return one.error();
-    const Result<Reading> first = read(*one, text_of(0), lengths_, run);
+    const Result<Record> first = pass(*one, text_of(0), lengths_, run);
     if (!first) return first.error();
-    const double rate = static_cast<double>(options_.read_tokens) / std::max(run.records().front().seconds, 1e-3);
+    const double rate = static_cast<double>(options_.read_tokens) / std::max(first->seconds, 1e-3);
     const auto tokens = static_cast<std::int64_t>(std::min(rate * 60 * options_.minutes, 1e15));
     const std::size_t judged = space.fixed().size() + 1;
     while (held_out_samples_ > 1 && held_out_tokens(judged) > tokens / 2) --held_out_samples_;
@@ -127,11 +127,13 @@ class Tuner {
     const std::int64_t budget = tokens - held_out_tokens(judged);
     afford(budget);
     if (budget < kFewestTables * tokens_of_method()) {
-      const auto least = static_cast<double>(kFewestTables * tokens_of_method() + held_out_tokens(judged));
+      // With more tokens the verdict may have more texts, but never more than half of all
+      const std::int64_t search = kFewestTables * tokens_of_method();
+      const auto least = static_cast<double>(std::max(search + held_out_tokens(judged), 2 * search));
       return Error{ErrorCode::invalid_argument,
                    fmt::format("too few: this model reads {:.0f} tokens a second here, so that {} tables and a verdict "
-                               "take {:.2g} minutes",
-                               rate, kFewestTables, least / rate / 60),
+                               "take {:.0f} minutes; give it that many",
+                               rate, kFewestTables, std::ceil(least / rate / 60)),
                    "", "minutes"};
     }
     return budget;
@@ -169,6 +171,13 @@ class Tuner {
 
   Result<Reading> read(const Candidate& one, const Document& text, std::span<const std::int64_t> lengths,
                        RunFolder& run) {
+    const Result<Record> found = pass(one, text, lengths, run);
+    if (!found) return found.error();
+    return *found->reading();
+  }
+
+  Result<Record> pass(const Candidate& one, const Document& text, std::span<const std::int64_t> lengths,
+                      RunFolder& run) {
     const PplOptions how{.lengths = {lengths.begin(), lengths.end()}};
     if (const auto ok = measure_ppl(model_, context_, {&text, 1}, {&one, 1}, how, run, control_); !ok)
       return ok.error();
@@ -176,7 +185,7 @@ class Tuner {
       const Reading* reading = r.reading();
       if (reading == nullptr || r.method != one.method || r.document_hash != text.hash) continue;
       if (std::all_of(lengths.begin(), lengths.end(), [&](std::int64_t n) { return point_at(*reading, n) != nullptr; }))
-        return *reading;
+        return r;
     }
     return Error{ErrorCode::inconsistent, fmt::format("no record of {} on {}", one.method, text.name), run.path()};
   }

@@ -8,6 +8,7 @@
 
 #include "measure/text_files.h"
 #include "mrrope/tuning.h"
+#include "mrrope/units.h"
 
 namespace mrrope::eval {
 
@@ -58,7 +59,9 @@ Result<std::vector<Document>> story(const LlamaModel& model, std::int64_t tokens
 Result<TuneOptions> tune_defaults(const RopeSpec& spec, std::int64_t context_target) {
   const std::int64_t trained = spec.context_trained;
   if (context_target <= trained) {
-    return Error{ErrorCode::invalid_argument, fmt::format("the model already reaches {} tokens; ask for more", trained),
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("the model already reaches {} tokens; ask for more, such as {}", trained,
+                             format_context(2 * trained)),
                  "", "context"};
   }
   TuneOptions options{.context_target = context_target, .context_trained = trained};

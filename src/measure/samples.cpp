@@ -32,7 +32,12 @@ std::int64_t shard_of(const Task& task, std::int64_t length, std::int64_t index,
 }  // namespace
 
 // What a sample is and whose does not depend on how many are asked for: more of them take up what is there.
-std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& task, std::size_t items) {
+Result<std::vector<SampleSlot>> slots_of(const BenchmarkOptions& options, const Task& task, std::size_t items) {
+  if (options.shard < 0 || options.shard >= options.shards) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected i/n with i from 0 to n - 1, found {}/{}", options.shard, options.shards), "",
+                 "shard"};
+  }
   const bool from_file = task.needs == TaskNeeds::items || items > 0;
   const std::int64_t samples =
       from_file ? std::min(options.samples, static_cast<std::int64_t>(items)) : options.samples;

@@ -9,6 +9,7 @@
 
 #include "mrrope/measure.h"
 #include "mrrope/records.h"
+#include "mrrope/result.h"
 
 namespace mrrope::eval {
 
@@ -18,8 +19,8 @@ struct SampleSlot {
   SampleRequest request;
 };
 // Of this shard, by task, then length, depth and index. Without frame_tokens. `items`: that a file has for the task;
-// there are no more samples than those.
-std::vector<SampleSlot> slots_of(const BenchmarkOptions& options, const Task& task, std::size_t items);
+// there are no more samples than those. Error: a shard that is none of 0 … shards - 1.
+Result<std::vector<SampleSlot>> slots_of(const BenchmarkOptions& options, const Task& task, std::size_t items);
 
 // Known before the sample is made, so that what a run has costs nothing. The model and the settings of the run, how
 // tokens are counted among them, and `texts_hash` decide what a sample is; `candidate_text` what answers it.

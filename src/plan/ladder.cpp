@@ -52,7 +52,7 @@ bool as_trained(const Plan& plan) {
   return trained && trained->groups == plan.groups;
 }
 
-// What the analysis says that a rung costs; `last`: what would serve all prompts if there were no ladder.
+// What the analysis says of a rung; `last`: what would serve all prompts if there were no ladder.
 std::string reason(const Plan& plan, const Plan* below, const Plan& last) {
   const std::int64_t trained = plan.spec.context_trained;
   if (as_trained(plan)) {
@@ -62,10 +62,10 @@ std::string reason(const Plan& plan, const Plan* below, const Plan& last) {
   }
   const Exposure here = exposure(plan);
   std::string text = fmt::format(
-      "{} at factor {:.4g}, for {} to {} tokens: inside the trained {} the most displaced "
-      "pair ({}) is {:.3g} turns off",
+      "{} at factor {:.4g}, for {} to {} tokens: inside the trained {}, phases move up to {:.3g} "
+      "turns from training (pair {})",
       brief(plan.method), plan.factor, below != nullptr ? below->context_target + 1 : 1, plan.context_target, trained,
-      here.short_drift_pair, here.short_drift_turns);
+      here.short_drift_turns, here.short_drift_pair);
   if (&plan != &last)
     text += fmt::format("; with {} it would be {:.3g}", last.context_target, exposure(last).short_drift_turns);
   return text + ".";

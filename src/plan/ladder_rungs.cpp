@@ -71,7 +71,8 @@ Result<std::vector<std::int64_t>> choose_rungs(const RopeSpec& spec, std::int64_
   const Result<Plan> last = plan_for(spec, context_target, method);
   if (!last) return last.error();
 
-  // The trained length and its doubles; of those that cost nothing the longest
+  // The trained length and its doubles, of those without drift the longest. Drift stands in for the cost: it grows with
+  // the factor of one method, as the cost does, and nothing was measured.
   std::vector<RungCandidate> candidates;
   for (std::int64_t length = spec.context_trained;
        static_cast<double>(length) * (candidates.empty() ? 1 : kNear) <= static_cast<double>(context_target) &&

@@ -62,7 +62,7 @@ void take(ObjectReader& reader, std::string_view key, std::vector<double>& value
     if (near(found[i], values[i])) continue;
     reader.reject(fmt::format("{}[{}]", key, i), ErrorCode::inconsistent,
                   fmt::format("{} does not follow from spec, method and target, which give {}; a table of your own "
-                              "belongs into method \"custom\"",
+                              "belongs in method \"custom\"",
                               format_number(found[i]), format_number(values[i])));
   }
   values = std::move(found);

@@ -20,7 +20,7 @@ constexpr double kMeasuredFactor = 16;
 
 std::string pairs_text(int count) { return fmt::format("{} pair{}", count, count == 1 ? "" : "s"); }
 
-// The same method one step further out: what a larger factor than needed would cost.
+// The same method one step further out.
 double drift_at_twice(const Plan& plan) {
   if (plan.context_target > kMaxContext / 2) return 0;
   const Result<Plan> larger = make_plan(plan.spec, plan.context_target * 2, plan.method);
@@ -44,7 +44,7 @@ void explain_factor(const Plan& plan, Explanation& out) {
   const double here = exposure(plan).short_drift_turns;
   const double there = drift_at_twice(plan);
   if (here > 0 && there > here * 1.01) {
-    text += fmt::format(" Twice the factor would cost {:.2g} times as much at short lengths.", there / here);
+    text += fmt::format(" Twice the factor would have {:.2g} times the drift.", there / here);
   }
   out.reasons.push_back(text);
 }
@@ -63,8 +63,9 @@ void explain_short_prompts(const Plan& plan, const Exposure& e, Explanation& out
     others += fmt::format("{}{} {:.3g}", others.empty() ? "" : ", ", spell(other), exposure(*made).short_drift_turns);
   }
   out.reasons.push_back(fmt::format(
-      "Cost at short lengths: over {} tokens the most displaced pair ({}) is {:.3g} turns off{}.",
-      plan.spec.context_trained, e.short_drift_pair, e.short_drift_turns, others.empty() ? "" : " (" + others + ")"));
+      "Drift: within the trained {} tokens, phases move up to {:.3g} turns from training (pair {}{}). It is no measure "
+      "of quality.",
+      plan.spec.context_trained, e.short_drift_turns, e.short_drift_pair, others.empty() ? "" : "; " + others));
 }
 
 void explain_unseen(const Plan& plan, const Exposure& e, Explanation& out) {

@@ -5,11 +5,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "mrrope/records.h"
 #include "mrrope/statistics.h"
+#include "runs/readings.h"
 
 namespace mrrope::report {
 
@@ -22,8 +21,8 @@ struct LossCurves {
   std::size_t documents = 0;            // that all plans have been measured on to the last stretch
 };
 
-// At most `points` stretches. Nothing if records have other stretches than each other, fewer than four, or no text in
+// At most `points` stretches. Nothing if readings have other stretches than each other, fewer than four, or no text in
 // common.
-std::optional<LossCurves> loss_curves(std::span<const eval::Record> records, std::size_t points);
+std::optional<LossCurves> loss_curves(const eval::Readings& readings, std::size_t points);
 
 }  // namespace mrrope::report

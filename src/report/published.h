@@ -3,8 +3,7 @@
 // Values that others published, as data: they stand on a page beside what was measured (docs/reproduce.md).
 //
 //   {"schema": "mrrope.published/1", "source": "…", "values": [
-//     {"model": "llama3-8b", "method": "yarn", "length": 131072, "metric": "ppl", "value": 2.38, "place": "Table 1
-//     (a)"},
+//     {"model": "llama3-8b", "method": "yarn", "length": 131072, "metric": "ppl", "value": 2.38, "place": "Table 1"},
 //     {"model": "llama3-8b", "method": "ntk", "length": 131072, "metric": "ppl", "above": 10, "place": "Table 1 (a)"},
 //     {"model": "llama3-8b", "method": "yarn", "length": 131072, "metric": "score", "task": "kv_retrieval", …}]}
 #pragma once

@@ -3,11 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/paths.h"
 #include "files/file.h"
@@ -19,14 +17,6 @@ namespace mrrope::report {
 namespace {
 
 constexpr std::uint64_t kMaxPlanFile = std::uint64_t{16} << 20;
-
-template <class T>
-std::size_t place_of(std::vector<T>& list, const T& thing) {
-  const auto found = std::find(list.begin(), list.end(), thing);
-  if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
-  list.push_back(thing);
-  return list.size() - 1;
-}
 
 class Reader {
  public:
@@ -50,8 +40,8 @@ class Reader {
     }
     runs_.sources.push_back({path, *info});
     if (const auto ok = tune(path); !ok) return ok.error();
-    const Result<eval::RecordsEnd> end = eval::read_records(
-        path, [this](eval::Record&& record, std::string_view /*line*/) { return take(std::move(record)); });
+    const Result<eval::RecordsEnd> end =
+        eval::read_records(path, [this](eval::Record&& record, std::string_view /*line*/) { return take(record); });
     if (!end) return end.error();
     if (end->torn) runs_.torn.push_back(path);
     return {};
@@ -91,6 +81,8 @@ class Reader {
 
   Runs finish() && {
     runs_.answers.close();
+    runs_.passes.close();
+    runs_.gaps.close();
     return std::move(runs_);
   }
 
@@ -108,7 +100,7 @@ class Reader {
   }
 
   // Once: a record of two runs, and an answer to the same sample that another command asked for.
-  Result<void> take(eval::Record&& record) {
+  Result<void> take(eval::Record& record) {
     make_printable(record.method);
     make_printable(record.task);
     if (const eval::Answer* answer = record.answer()) {
@@ -117,8 +109,11 @@ class Reader {
       if (plan == runs_.rotations.size()) runs_.rotations.push_back(answer->rotation);
       if (runs_.rotations[plan] != answer->rotation) runs_.rotations[plan].clear();
     } else {
-      if (!seen_.insert(record.key).second) return {};
-      (record.task == "gap" ? runs_.gaps : runs_.passes).push_back(std::move(record));
+      if (!keys_.add(record.key)) return {};
+      (record.task == "gap" ? runs_.gaps : runs_.passes).add(record);
+      if (texts_.add(record.document + '\0' + record.document_hash) && ++runs_.all_texts <= kMostTexts) {
+        runs_.texts.push_back({record.document, record.document_hash});
+      }
     }
     ++runs_.records;
     ++runs_.sources.back().records;
@@ -133,7 +128,7 @@ class Reader {
   }
 
   Runs runs_;
-  std::unordered_set<std::string> seen_;  // keys of documents
+  eval::SeenTexts keys_, texts_;  // of readings
   std::unordered_map<std::string, std::string> names_;
 };
 
@@ -158,27 +153,22 @@ Result<Runs> read_runs(std::span<const std::string> paths) {
   }
   Runs runs = std::move(reader).finish();
   if (runs.records == 0 && runs.plans.empty()) {  // attention alone says nothing of the model
-    return Error{ErrorCode::invalid_argument, "no records yet; mrrope eval … -o FOLDER writes some",
+    return Error{ErrorCode::invalid_argument, "no records yet; mrrope eval writes some",
                  paths.empty() ? "" : paths.front()};
   }
   return runs;
 }
 
-std::vector<eval::PlanName> plans_of(std::span<const eval::Record> records) {
-  std::vector<eval::PlanName> plans;
-  for (const eval::Record& record : records) place_of(plans, eval::PlanName{record.method, record.factor});
-  return plans;
-}
-
 std::vector<eval::PlanName> plans_of(const Runs& runs) {
-  std::vector<eval::PlanName> plans = plans_of(runs.passes);
-  for (const eval::PlanName& plan : plans_of(runs.gaps)) place_of(plans, plan);
-  for (const eval::PlanName& plan : runs.answers.plans()) place_of(plans, plan);
-  for (const Plan& plan : runs.plans) place_of(plans, eval::PlanName{spell(plan.method), plan.factor});
-  for (const AttentionFile& file : runs.attention) {
-    for (const AttentionFile::Curve& curve : file.curves) place_of(plans, curve.plan);
+  eval::PlanNumbers plans;
+  for (const auto* some : {&runs.passes.plans(), &runs.gaps.plans(), &runs.answers.plans()}) {
+    for (const eval::PlanName& plan : *some) plans(plan);
   }
-  return plans;
+  for (const Plan& plan : runs.plans) plans(eval::PlanName{spell(plan.method), plan.factor});
+  for (const AttentionFile& file : runs.attention) {
+    for (const AttentionFile::Curve& curve : file.curves) plans(curve.plan);
+  }
+  return plans.names();
 }
 
 }  // namespace mrrope::report

@@ -17,6 +17,7 @@
 #include "mrrope/statistics.h"
 #include "report/published.h"
 #include "report/tune_file.h"
+#include "runs/readings.h"
 
 namespace mrrope::report {
 
@@ -41,14 +42,21 @@ struct AttentionFile {
 // Errors: a field that is missing or not what it should be.
 Result<AttentionFile> read_attention(const base::Json& json);
 
+struct Text {
+  std::string name, hash;
+};
+inline constexpr std::size_t kMostTexts = 1000;  // that a page names
+
 struct Runs {
   std::vector<RunSource> sources;
   std::vector<TuneFile> tunes;  // of folders that mrrope tune wrote
   std::vector<AttentionFile> attention;
   std::vector<PublishedFile> published;
-  std::vector<Plan> plans;             // of plan files
-  std::vector<eval::Record> passes;    // readings of ppl runs, whole
-  std::vector<eval::Record> gaps;      // readings of gap runs, whole
+  std::vector<Plan> plans;  // of plan files
+  eval::Readings passes;    // of ppl runs
+  eval::Readings gaps;      // of gap runs
+  std::vector<Text> texts;  // that were read, in the order of the records: the first kMostTexts
+  std::size_t all_texts = 0;
   std::string label;                   // of items, that published values are told apart by; empty: none
   eval::Answers answers;               // of all tasks with answers, by `label`
   std::vector<std::string> rotations;  // rotation_hash() by scored plan; "" if its answers do not say, or disagree
@@ -60,8 +68,6 @@ struct Runs {
 
 Result<Runs> read_runs(std::span<const std::string> paths);
 
-// Plans of records, in their order.
-std::vector<eval::PlanName> plans_of(std::span<const eval::Record> records);
 // All plans of a page in one order, so that each keeps its colour: those of passes, of gaps, of scores.
 std::vector<eval::PlanName> plans_of(const Runs& runs);
 

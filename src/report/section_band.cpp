@@ -33,9 +33,9 @@ struct Setting {
 };
 
 // S of the table. Its own factor may be another than that of the length: mrrope-pro:factor=3 x4.
-double table_factor(const eval::Record& record) {
-  const Result<Method> method = parse_method(record.method);
-  return method && method->factor ? *method->factor : record.factor;
+double table_factor(const eval::PlanName& plan) {
+  const Result<Method> method = parse_method(plan.method);
+  return method && method->factor ? *method->factor : plan.factor;
 }
 
 // The method without its edges: settings that differ in anything else are no curve over an edge.
@@ -53,10 +53,10 @@ std::string law_of(const std::string& method) {
 }
 
 // Nothing for a table that has no such edges: linear, ntk, none.
-std::optional<std::pair<int, int>> edges(const std::vector<double>& trained, const eval::Record& record) {
-  const std::vector<double>& inv_freq = record.reading()->inv_freq;
+std::optional<std::pair<int, int>> edges(const std::vector<double>& trained, const eval::PlanName& plan,
+                                         const std::vector<double>& inv_freq) {
   if (trained.empty() || trained.size() != inv_freq.size()) return std::nullopt;
-  const double factor = table_factor(record);
+  const double factor = table_factor(plan);
   if (factor <= 1) return std::nullopt;
   int low = -1;
   int high = -1;
@@ -71,22 +71,21 @@ std::optional<std::pair<int, int>> edges(const std::vector<double>& trained, con
 }
 
 std::vector<Setting> settings_of(const Runs& runs) {
+  const std::vector<eval::PlanName>& plans = runs.passes.plans();
   std::vector<double> trained;
-  for (const eval::Record& r : runs.passes) {
-    if (r.method == "none") trained = r.reading()->inv_freq;
+  std::vector<const eval::Readings::Rotation*> rotations(plans.size());  // the first of each plan
+  for (const eval::Readings::Rotation& rotation : runs.passes.rotations()) {
+    if (plans[rotation.plan].method == "none") trained = rotation.inv_freq;
+    if (rotations[rotation.plan] == nullptr) rotations[rotation.plan] = &rotation;
   }
-  const std::vector<eval::PplRow> rows = ppl_table(runs.passes);
   std::int64_t longest = 0;
-  for (const eval::PplRow& row : rows) longest = std::max(longest, row.length);
+  for (const eval::PplRow& row : runs.passes.rows()) longest = std::max(longest, row.length);
   std::vector<Setting> settings;
-  for (const eval::PplRow& row : rows) {
-    if (row.length != longest) continue;
-    const auto record = std::find_if(runs.passes.begin(), runs.passes.end(), [&](const eval::Record& r) {
-      return r.method == row.method && r.factor == row.factor;
-    });
-    const auto found = edges(trained, *record);
-    if (!found || !record->rung.empty()) continue;  // a ladder has the edges of each of its rungs
-    settings.push_back({law_of(row.method), {row.method, row.factor}, found->first, found->second, row});
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const eval::PplRow* row = runs.passes.row(plans[i], longest);
+    if (row == nullptr || !rotations[i]->rung.empty()) continue;  // a ladder has the edges of each of its rungs
+    const auto found = edges(trained, plans[i], rotations[i]->inv_freq);
+    if (found) settings.push_back({law_of(row->method), plans[i], found->first, found->second, *row});
   }
   return settings;
 }
@@ -134,8 +133,7 @@ std::optional<Figure> edge_figure(const Context& context, const std::vector<Sett
       if (s->row.ppl < best->row.ppl) best = s;
       if (s->row.ppl > worst->row.ppl) worst = s;
     }
-    const eval::Comparison c = compare_ppl(context.runs.passes, worst->plan.method, worst->plan.factor,
-                                           best->plan.method, best->plan.factor, best->row.length);
+    const eval::Comparison c = context.runs.passes.compare(worst->plan, best->plan, best->row.length);
     words.push_back(fmt::format("{} is lowest at {} = {} ({}); its worst, {}, against that: {}", law, name,
                                 varied(*best), ppl_text(best->row.ppl), varied(*worst), c.verdict()));
   }

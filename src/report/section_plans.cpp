@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kPoints = 160;    // of a curve
 constexpr std::size_t kTableRows = 33;  // of its table
+constexpr std::size_t kMost = 100;      // plans that are drawn: more are a search, and no picture
 
 struct PlanTable {
   eval::PlanName name;
@@ -33,6 +34,7 @@ struct Tables {
   std::vector<double> trained;  // angular speeds of the file as it is; empty: nobody says
   std::int64_t context_trained = 0;
   double factor = 1;  // the largest
+  bool more = false;  // plans than are here
 
   [[nodiscard]] std::vector<double> factors(const PlanTable& plan) const {
     std::vector<double> s;
@@ -58,18 +60,17 @@ Tables tables_of(const Runs& runs) {
     if (table.inv_freq.empty() || std::any_of(out.plans.begin(), out.plans.end(), same)) return;
     if (!out.plans.empty() && out.plans.front().inv_freq.size() != table.inv_freq.size())
       return;  // another model's plan
+    out.more = out.plans.size() == kMost;
+    if (out.more) return;
     out.factor = std::max(out.factor, table.name.factor);
     out.plans.push_back(std::move(table));
   };
-  for (const std::vector<eval::Record>* records : {&runs.passes, &runs.gaps}) {
-    for (const eval::Record& r : *records) {
-      const eval::Reading& read = *r.reading();
-      if (!r.rung.empty()) continue;  // a ladder is no table; those of its rungs are plans
-      if (r.method == "none" && out.trained.empty()) out.trained = read.inv_freq;
-      add({{r.method, r.factor},
-           read.inv_freq,
-           read.attention_scale,
-           eval::rotation_hash(read.inv_freq, read.attention_scale)});
+  for (const eval::Readings* readings : {&runs.passes, &runs.gaps}) {
+    for (const auto& [plan, rung, inv_freq, scale] : readings->rotations()) {
+      if (!rung.empty()) continue;  // a ladder is no table; those of its rungs are plans
+      const eval::PlanName& name = readings->plans()[plan];
+      if (name.method == "none" && out.trained.empty()) out.trained = inv_freq;
+      add({name, inv_freq, scale, eval::rotation_hash(inv_freq, scale)});
     }
   }
   for (const Plan& plan : runs.plans) {
@@ -265,6 +266,7 @@ std::optional<Section> plan_section(const Context& context) {
   const Tables tables = tables_of(context.runs);
   if (tables.plans.empty() || tables.context_trained <= 0) return std::nullopt;
   Section section{.name = "plans", .title = "Plans", .figures = {}};
+  if (tables.more) section.title += fmt::format(" (the first {})", kMost);
   if (!tables.trained.empty()) {
     section.figures.push_back(scale_figure(context, tables));
     section.figures.push_back(lambda_figure(context, tables));

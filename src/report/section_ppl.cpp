@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "mrrope/units.h"
 #include "report/sections.h"
@@ -41,13 +42,6 @@ std::vector<std::int64_t> lengths_of(const std::vector<eval::PplRow>& rows) {
   return lengths;
 }
 
-const eval::PplRow* row_at(const std::vector<eval::PplRow>& rows, const eval::PlanName& plan, std::int64_t length) {
-  for (const eval::PplRow& row : rows) {
-    if (row.method == plan.method && row.factor == plan.factor && row.length == length) return &row;
-  }
-  return nullptr;
-}
-
 struct Band {
   double low = 0, high = 0;
 };
@@ -55,10 +49,11 @@ struct Band {
 // 95 % around ppl: of the difference to the baseline, text by text, so that a plan differs where its band leaves the
 // baseline's line. Texts differ far more than plans do: their own spread would fill the picture and say nothing about
 // plans. Nothing for the baseline, and for two texts, whose t is 12.7.
-std::optional<Band> band_of(const std::vector<eval::Record>& records, const eval::PplRow& row,
-                            const eval::PlanName& base) {
-  const eval::Comparison c = compare_ppl(records, row.method, row.factor, base.method, base.factor, row.length);
-  if (eval::PlanName{row.method, row.factor} == base || c.documents == 0 || c.documents == 2) return std::nullopt;
+std::optional<Band> band_of(const eval::Readings& readings, const eval::PplRow& row, const eval::PlanName& base) {
+  const eval::PlanName plan{row.method, row.factor};
+  if (plan == base) return std::nullopt;
+  const eval::Comparison c = readings.compare(plan, base, row.length);
+  if (c.documents == 0 || c.documents == 2) return std::nullopt;
   if (!std::isfinite(c.ratio_high) || c.ratio_low <= 0) return std::nullopt;
   return Band{row.ppl * c.ratio_low / c.ratio, row.ppl * c.ratio_high / c.ratio};
 }
@@ -73,20 +68,18 @@ struct Best {
   const eval::PplRow* row = nullptr;
   std::vector<std::string> tied, few, lower, apart;  // few: texts, to tell
 };
-Best best_at(const std::vector<eval::Record>& records, const std::vector<eval::PplRow>& rows,
-             const std::vector<eval::PlanName>& plans, std::int64_t length) {
+Best best_at(const eval::Readings& readings, std::int64_t length) {
   Best best;
-  for (const eval::PlanName& plan : plans) {
-    const eval::PplRow* row = row_at(rows, plan, length);
+  for (const eval::PlanName& plan : readings.plans()) {
+    const eval::PplRow* row = readings.row(plan, length);
     if (row == nullptr) continue;
     const bool better = best.row == nullptr || row->documents > best.row->documents ||
                         (row->documents == best.row->documents && row->ppl < best.row->ppl);
     if (better) best = {plan, row, {}, {}, {}, {}};
   }
-  for (const eval::PlanName& plan : plans) {
-    if (plan == best.plan || row_at(rows, plan, length) == nullptr) continue;
-    const eval::Comparison c =
-        compare_ppl(records, plan.method, plan.factor, best.plan.method, best.plan.factor, length);
+  for (const eval::PlanName& plan : readings.plans()) {
+    if (plan == best.plan || readings.row(plan, length) == nullptr) continue;
+    const eval::Comparison c = readings.compare(plan, best.plan, length);
     if (c.documents == 0) best.apart.push_back(plan.text());
     else if (c.too_few()) best.few.push_back(plan.text());
     else if (!c.differs) best.tied.push_back(plan.text());
@@ -114,9 +107,9 @@ std::string best_sentence(const Best& best, std::int64_t length, std::size_t pla
   return text;
 }
 
-Figure curve_figure(const Context& context, const std::vector<eval::Record>& records, const Kind& kind) {
-  const std::vector<eval::PplRow> rows = ppl_table(records);
-  const std::vector<eval::PlanName> plans = plans_of(records);
+Figure curve_figure(const Context& context, const eval::Readings& readings, const Kind& kind) {
+  const std::vector<eval::PplRow>& rows = readings.rows();
+  const std::vector<eval::PlanName>& plans = readings.plans();
   const std::vector<std::int64_t> lengths = lengths_of(rows);
   const eval::PlanName base = baseline_of(context, plans);
   Figure figure{.name = kind.name, .title = kind.title};
@@ -128,12 +121,12 @@ Figure curve_figure(const Context& context, const std::vector<eval::Record>& rec
   for (const eval::PlanName& plan : plans) {
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
-      const eval::PplRow* row = row_at(rows, plan, length);
+      const eval::PplRow* row = readings.row(plan, length);
       if (row == nullptr) {
         cells.emplace_back("-");
         continue;
       }
-      const std::optional<Band> band = band_of(records, *row, base);
+      const std::optional<Band> band = band_of(readings, *row, base);
       figure.data.rows.push_back(
           {plan.text(), length, row->ppl, band ? Cell(band->low) : Cell(), band ? Cell(band->high) : Cell(),
            row->stderr_ppl, static_cast<std::int64_t>(row->documents), row->last_ppl ? Cell(*row->last_ppl) : Cell()});
@@ -161,7 +154,7 @@ Figure curve_figure(const Context& context, const std::vector<eval::Record>& rec
                      {"domain", {rounded(low * 0.97), rounded(high * 1.03)}}};
   if (!log_scale) y_scale["zero"] = false;
   const std::int64_t judged = judged_length(rows);
-  figure.conclusion = best_sentence(best_at(records, rows, plans, judged), judged, plans.size(), kind);
+  figure.conclusion = best_sentence(best_at(readings, judged), judged, plans.size(), kind);
   figure.reading = fmt::format(
       "{} over {}; lower is better{}. {}",
       kind.gap ? "Perplexity of the last segment" : "Perplexity of the first N tokens", texts_word(documents),
@@ -193,11 +186,10 @@ Figure curve_figure(const Context& context, const std::vector<eval::Record>& rec
   return figure;
 }
 
-std::optional<Figure> paired_figure(const Context& context, const std::vector<eval::Record>& records,
-                                    const Kind& kind) {
-  const std::vector<eval::PlanName> plans = plans_of(records);
+std::optional<Figure> paired_figure(const Context& context, const eval::Readings& readings, const Kind& kind) {
+  const std::vector<eval::PlanName>& plans = readings.plans();
   if (plans.size() < 2) return std::nullopt;
-  const std::vector<eval::PplRow> rows = ppl_table(records);
+  const std::vector<eval::PplRow>& rows = readings.rows();
   const std::vector<std::int64_t> lengths = lengths_of(rows);
   const std::int64_t judged = judged_length(rows);
   const eval::PlanName base = baseline_of(context, plans);
@@ -215,7 +207,7 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<ev
     shown.push_back(plan);
     std::vector<std::string> cells = {plan.text()};
     for (const std::int64_t length : lengths) {
-      const eval::Comparison c = compare_ppl(records, plan.method, plan.factor, base.method, base.factor, length);
+      const eval::Comparison c = readings.compare(plan, base, length);
       cells.push_back(c.cell());
       if (c.documents == 0) continue;
       const auto percent = [](double ratio) { return std::isfinite(ratio) ? Cell(100 * (ratio - 1)) : Cell(); };
@@ -275,24 +267,22 @@ std::optional<Figure> paired_figure(const Context& context, const std::vector<ev
   return figure;
 }
 
-std::optional<Section> curve_section(const Context& context, const std::vector<eval::Record>& records,
-                                     const Kind& kind) {
-  if (ppl_table(records).empty()) return std::nullopt;
+std::optional<Section> curve_section(const Context& context, const eval::Readings& readings, const Kind& kind) {
+  if (readings.rows().empty()) return std::nullopt;
   Section section{.name = kind.name, .title = kind.gap ? "Distance" : "Perplexity", .figures = {}};
-  section.figures.push_back(curve_figure(context, records, kind));
-  if (auto figure = paired_figure(context, records, kind)) section.figures.push_back(*std::move(figure));
+  section.figures.push_back(curve_figure(context, readings, kind));
+  if (auto figure = paired_figure(context, readings, kind)) section.figures.push_back(*std::move(figure));
   return section;
 }
 
 }  // namespace
 
 std::int64_t common_length(const std::vector<std::int64_t>& measured) {
-  const auto count = [&](std::int64_t length) { return std::count(measured.begin(), measured.end(), length); };
-  std::int64_t best = measured.front();
-  for (const std::int64_t length : measured) {
-    if (std::pair(count(length), length) > std::pair(count(best), best)) best = length;
-  }
-  return best;
+  std::map<std::int64_t, std::size_t> counts;
+  for (const std::int64_t length : measured) ++counts[length];
+  std::pair<std::size_t, std::int64_t> best;
+  for (const auto& [length, count] : counts) best = std::max(best, {count, length});
+  return best.second;
 }
 
 eval::PlanName baseline_of(const Context& context, const std::vector<eval::PlanName>& plans) {
@@ -311,22 +301,21 @@ std::optional<Section> ppl_section(const Context& context) {
 std::optional<Section> gap_section(const Context& context) { return curve_section(context, context.runs.gaps, kGap); }
 
 std::vector<std::string> ppl_verdict(const Context& context) {
-  const std::vector<eval::Record>& records = context.runs.passes;
-  const std::vector<eval::PplRow> rows = ppl_table(records);
+  const eval::Readings& readings = context.runs.passes;
+  const std::vector<eval::PplRow>& rows = readings.rows();
   if (rows.empty()) return {};
-  const std::vector<eval::PlanName> plans = plans_of(records);
   const std::vector<std::int64_t> lengths = lengths_of(rows);
   std::vector<std::string> out;
   const std::int64_t judged = judged_length(rows);
-  out.push_back(best_sentence(best_at(records, rows, plans, judged), judged, plans.size(), kPpl));
+  out.push_back(best_sentence(best_at(readings, judged), judged, readings.plans().size(), kPpl));
 
   // What happens to the file as it is
   const std::int64_t trained = context.runs.context_trained();
   const eval::PlanName plain{"none", 1};
-  const eval::PplRow* last = row_at(rows, plain, lengths.back());
+  const eval::PplRow* last = readings.row(plain, lengths.back());
   const eval::PplRow* within = nullptr;
   for (const std::int64_t length : lengths) {
-    if (length <= trained && row_at(rows, plain, length) != nullptr) within = row_at(rows, plain, length);
+    if (length <= trained && readings.row(plain, length) != nullptr) within = readings.row(plain, length);
   }
   if (last != nullptr && within != nullptr && last->length > trained) {
     constexpr double kBroken = 1.1;  // texts alone change perplexity by a few percent between lengths

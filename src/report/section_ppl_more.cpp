@@ -75,9 +75,9 @@ std::optional<Figure> position_figure(const Context& context) {
 }
 
 std::optional<Figure> short_figure(const Context& context) {
-  const std::vector<eval::Record>& records = context.runs.passes;
+  const eval::Readings& readings = context.runs.passes;
   const std::int64_t trained = context.runs.context_trained();
-  const std::vector<eval::PplRow> rows = ppl_table(records);
+  const std::vector<eval::PplRow>& rows = readings.rows();
   // The longest length that the model was trained for, as far as it was measured on the file as it is
   std::int64_t length = 0;
   for (const eval::PplRow& row : rows) {
@@ -94,7 +94,7 @@ std::optional<Figure> short_figure(const Context& context) {
   for (const eval::PplRow& row : rows) {
     if (row.length != length) continue;
     const eval::PlanName plan{row.method, row.factor};
-    const eval::Comparison c = compare_ppl(records, row.method, row.factor, "none", 1, length);
+    const eval::Comparison c = readings.compare(plan, {"none", 1}, length);
     figure.table.rows.push_back({plan.text(), ppl_text(row.ppl), row.method == "none" ? "-" : c.verdict(),
                                  row.kl >= 0 ? fmt::format("{:.4f}", row.kl) : "-"});
     if (row.method == "none" || c.documents == 0) continue;

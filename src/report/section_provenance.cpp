@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Where every number comes from: enough to repeat the measurement, and to see whether two pages speak of the same one.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -69,11 +71,10 @@ Figure plan_table(const Runs& runs) {
   const auto add = [&](const std::string& plan, const std::string& hash) {
     if (!hash.empty() && seen.emplace(plan, hash).second) figure.table.rows.push_back({plan, hash});
   };
-  for (const std::vector<eval::Record>* records : {&runs.passes, &runs.gaps}) {
-    for (const eval::Record& r : *records) {
-      const eval::Reading& read = *r.reading();
-      const std::string plan = eval::PlanName{r.method, r.factor}.text() + (r.rung.empty() ? "" : ", rung " + r.rung);
-      if (!read.inv_freq.empty()) add(plan, eval::rotation_hash(read.inv_freq, read.attention_scale));
+  for (const eval::Readings* readings : {&runs.passes, &runs.gaps}) {
+    for (const auto& [plan, rung, inv_freq, scale] : readings->rotations()) {
+      const std::string name = readings->plans()[plan].text() + (rung.empty() ? "" : ", rung " + rung);
+      if (!inv_freq.empty()) add(name, eval::rotation_hash(inv_freq, scale));
     }
   }
   for (std::size_t i = 0; i < runs.answers.plans().size(); ++i) add(runs.answers.plans()[i].text(), runs.rotations[i]);
@@ -88,11 +89,9 @@ Figure text_table(const Runs& runs) {
   Figure figure{.name = "texts", .title = "Texts"};
   figure.table.header = {"text", "hash of its tokens (XXH3), or samples"};
   figure.table.left = 2;
-  std::set<std::pair<std::string, std::string>> seen;
-  for (const std::vector<eval::Record>* records : {&runs.passes, &runs.gaps}) {
-    for (const eval::Record& r : *records) {
-      if (seen.emplace(r.document, r.document_hash).second) figure.table.rows.push_back({r.document, r.document_hash});
-    }
+  for (const Text& text : runs.texts) figure.table.rows.push_back({text.name, text.hash});
+  if (runs.all_texts > runs.texts.size()) {
+    figure.table.rows.push_back({fmt::format("and {} more", runs.all_texts - runs.texts.size()), ""});
   }
   for (std::size_t t = 0; t < runs.answers.tasks().size(); ++t) {
     figure.table.rows.push_back(

@@ -105,7 +105,7 @@ bool is_of_this_model(const Runs& runs, const PublishedFile& file, const Publish
 std::optional<Section> published_section(const Context& context) {
   const Runs& runs = context.runs;
   if (runs.published.empty()) return std::nullopt;
-  const std::vector<eval::PplRow> ppl = ppl_table(runs.passes);
+  const std::vector<eval::PplRow>& ppl = runs.passes.rows();
   const Scores scores(runs);
   Section section{.name = "published", .title = "Published and measured", .figures = {}};
   for (std::size_t i = 0; i < runs.published.size(); ++i) {

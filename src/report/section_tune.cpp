@@ -198,8 +198,10 @@ Figure front_figure(const TuneFile& tune, const std::string& name) {
 
 // Where the table itself is to be seen: records of the verdict carry it.
 bool has_table(const Runs& runs, const std::string& label) {
-  return std::any_of(runs.passes.begin(), runs.passes.end(),
-                     [&](const eval::Record& r) { return r.method == label && !r.reading()->inv_freq.empty(); });
+  const auto& rotations = runs.passes.rotations();
+  return std::any_of(rotations.begin(), rotations.end(), [&](const eval::Readings::Rotation& r) {
+    return runs.passes.plans()[r.plan].method == label && !r.inv_freq.empty();
+  });
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include "runs/column.h"
 #include "runs/differences.h"
+#include "runs/numbered.h"
 #include "runs/seen.h"
 
 namespace mrrope::eval {
@@ -23,47 +24,6 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint8_t kCut = 1, kEmpty = 2, kAgain = 4;
-
-// Numbers things in the order in which they are first seen.
-template <class Name, class Less>
-class Numbered {
- public:
-  template <class Key>
-  std::size_t operator()(const Key& key) {
-    const auto found = places_.find(key);
-    if (found != places_.end()) return found->second;
-    names_.emplace_back(key);
-    return places_.emplace(names_.back(), names_.size() - 1).first->second;
-  }
-  [[nodiscard]] const std::vector<Name>& names() const noexcept { return names_; }
-  // None: it was never seen.
-  template <class Key>
-  [[nodiscard]] std::optional<std::size_t> find(const Key& key) const {
-    const auto found = places_.find(key);
-    return found == places_.end() ? std::nullopt : std::optional(found->second);
-  }
-
- private:
-  std::vector<Name> names_;
-  std::map<Name, std::size_t, Less> places_;
-};
-
-// A record's plan, without a copy of its name.
-struct PlanView {
-  std::string_view method;
-  double factor = 1;
-  explicit operator PlanName() const { return {std::string(method), factor}; }
-};
-
-struct PlanLess {
-  using is_transparent = void;
-  static auto key(const PlanName& plan) { return std::tuple(std::string_view(plan.method), plan.factor); }
-  static auto key(const PlanView& plan) { return std::tuple(plan.method, plan.factor); }
-  template <class A, class B>
-  bool operator()(const A& a, const B& b) const {
-    return key(a) < key(b);
-  }
-};
 
 struct Place {
   std::size_t task = 0, plan = 0;
@@ -138,16 +98,9 @@ Selected select(const Cell& cell, std::optional<std::size_t> value) {
           first_not([&](std::uint32_t v) { return v <= *value; })};
 }
 
-// Of 64 bits: two of the samples of a run of ten million are mistaken for each other once in 10^5 runs.
-struct Known {
-  std::uint64_t hash = 0;
-  [[nodiscard]] bool same(const Known& other) const { return hash == other.hash; }
-};
-
-Known known(std::uint64_t sample, std::size_t cell, std::size_t value) {
+SeenHash known(std::uint64_t sample, std::size_t cell, std::size_t value) {
   const std::array<std::uint64_t, 3> parts = {sample, cell, value};
-  const std::uint64_t hash = XXH3_64bits(parts.data(), sizeof parts);
-  return {hash != 0 ? hash : 1};
+  return seen_hash(XXH3_64bits(parts.data(), sizeof parts));
 }
 
 ScoreRow row_of(const Cell& cell, const std::vector<std::uint32_t>& places) {
@@ -182,11 +135,11 @@ ScoreRow row_of(const Cell& cell, const std::vector<std::uint32_t>& places) {
 
 struct Answers::Store {
   std::string by;
-  Numbered<PlanName, PlanLess> plans;
+  PlanNumbers plans;
   Numbered<std::string, std::less<>> tasks, values;
   std::set<std::string> labels;
   std::map<Place, Cell> cells;
-  std::unique_ptr<Seen<Known>> seen = std::make_unique<Seen<Known>>();  // until close()
+  std::unique_ptr<Seen<SeenHash>> seen = std::make_unique<Seen<SeenHash>>();  // until close()
 
   // A minus b of the samples that both have. `value`: of a place in a cell; NaN: not known.
   template <class Value>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <random>
@@ -13,10 +14,24 @@ namespace mrrope::eval {
 
 namespace {
 
-constexpr int kResamples = 10'000;
+constexpr std::size_t kResamples = 10'000;
 constexpr std::size_t kBootstrapFrom = 6;
 constexpr std::size_t kBootstrapTo = 1000;
 constexpr double kNormal95 = 1.959964;
+
+// Which of n values each resample takes, one resample after the other. Drawing takes thirty times as long as adding up,
+// and is the same for all lists of a size: the last draw is kept, at most 20 MB. Domain: 1 <= n <= kBootstrapTo.
+const std::vector<std::uint16_t>& draws_of(std::size_t n) {
+  thread_local std::vector<std::uint16_t> draws;
+  thread_local std::size_t of = 0;
+  if (of == n) return draws;
+  of = 0;
+  draws.resize(kResamples * n);
+  std::mt19937_64 random(20260101);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same verdict every time
+  for (std::uint16_t& draw : draws) draw = static_cast<std::uint16_t>(random() % n);  // bias below 2^-50
+  of = n;
+  return draws;
+}
 
 }  // namespace
 
@@ -56,20 +71,28 @@ Interval interval95(std::span<const double> values) {
     const double half = student_t95(e.n - 1) * e.stderr_mean;
     return {e.mean - half, e.mean + half};
   }
-  std::mt19937_64 random(20260101);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same verdict every time
+  const std::vector<std::uint16_t>& draws = draws_of(e.n);
   std::vector<double> means;
   means.reserve(kResamples);
-  for (int i = 0; i < kResamples; ++i) {
-    double sum = 0;
-    for (std::size_t k = 0; k < e.n; ++k) sum += values[random() % e.n];  // modulo: bias below 2^-50
-    means.push_back(sum / static_cast<double>(e.n));
+  constexpr std::size_t kTogether = 4;  // sums that do not wait for each other
+  for (std::size_t first = 0; first < draws.size(); first += kTogether * e.n) {
+    std::array<double, kTogether> sums = {};
+    for (std::size_t k = first; k < first + e.n; ++k) {
+      for (std::size_t j = 0; j < kTogether; ++j) sums[j] += values[draws[k + j * e.n]];
+    }
+    for (const double sum : sums) means.push_back(sum / static_cast<double>(e.n));
   }
-  std::sort(means.begin(), means.end());
   // The tail that makes an interval of normal values as wide as Student's
   const auto n = static_cast<double>(e.n);
   const double tail = std::erfc(student_t95(e.n - 1) * std::sqrt(n / (n - 1)) / std::sqrt(2.0)) / 2;
-  const auto cut = static_cast<std::size_t>(tail * kResamples);
-  return {means[cut], means[kResamples - 1 - cut]};
+  const auto cut = static_cast<std::ptrdiff_t>(tail * kResamples);
+  const auto low = means.begin() + cut;
+  const auto high = means.end() - 1 - cut;
+  std::nth_element(means.begin(), low, means.end());
+  Interval out{.low = *low};
+  std::nth_element(low, high, means.end());
+  out.high = *high;
+  return out;
 }
 
 }  // namespace mrrope::eval

@@ -12,12 +12,12 @@
 #include <span>
 #include <system_error>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/json.h"
 #include "base/paths.h"
 #include "files/file.h"
+#include "files/links.h"
 #include "files/output_file.h"
 #include "mrrope/answers.h"
 #include "mrrope/export.h"
@@ -26,6 +26,7 @@
 #include "runs/hasher.h"
 #include "runs/line_writer.h"
 #include "runs/lm_eval_samples.h"
+#include "runs/readings.h"
 #include "runs/run_files.h"
 
 namespace mrrope::eval {
@@ -126,11 +127,11 @@ void add_metrics(Survey& survey, const std::vector<ScoreRow>& scores, const std:
 Result<Survey> survey_of(const std::string& run) {
   Survey survey;
   Answers answers;
-  std::vector<Record> readings;
-  std::unordered_set<std::string> keys;  // of readings
+  Readings readings;
+  SeenTexts keys;  // of readings
   const auto take = [&](Record&& r, std::string_view /*line*/) -> Result<void> {
     const bool is_answer = r.answer() != nullptr;
-    survey.left_out.push_back(is_answer ? !answers.add(r).fresh : !keys.insert(r.key).second);
+    survey.left_out.push_back(is_answer ? !answers.add(r).fresh : !keys.add(r.key));
     if (survey.left_out.back()) return {};
     PlanResults* plan = find_plan(survey.plans, r);
     if (plan == nullptr) {
@@ -145,17 +146,16 @@ Result<Survey> survey_of(const std::string& run) {
     ++task->records;
     task->seconds += r.seconds;
     task->prompts.add(r.document_hash);
-    if (is_answer) return {};
-    r.reading()->inv_freq.clear();
-    readings.push_back(std::move(r));
+    if (!is_answer) readings.add(r);
     return {};
   };
   const Result<RecordsEnd> end = read_records(run, take);
   if (!end) return end.error();
   answers.close();
+  readings.close();
   const std::vector<ScoreRow> scores = answers.rows();
   survey.means = mean_scores(scores);
-  add_metrics(survey, scores, ppl_table(readings));
+  add_metrics(survey, scores, readings.rows());
   return survey;
 }
 
@@ -355,7 +355,9 @@ Result<std::vector<std::string>> export_lm_eval(const std::string& run, const st
   std::vector<std::pair<std::string, const PlanResults*>> results;
   std::set<std::string> folders;
   for (const PlanResults& plan : survey->plans) {
-    const std::string place = folder + "/" + unused_name(model_name(*info, plan), folders);
+    const std::string name = unused_name(model_name(*info, plan), folders);
+    const std::string place = folder + "/" + name;
+    if (const auto ok = base::check_no_links(folder, name); !ok) return ok.error();
     std::error_code status;
     std::filesystem::create_directories(base::to_path(place), status);
     if (status) return base::os_error("make the folder", place, status.value());

@@ -48,7 +48,7 @@ Known known(const Record& record) {
           static_cast<std::uint32_t>(result_of(record))};
 }
 
-// A folder beside `target` that takes its name when it is complete; removed if it never is.
+// A folder inside one beside `target` that nobody else looks into; takes its name when it is complete.
 class PendingFolder {
  public:
   static Result<PendingFolder> create(const std::string& target) {
@@ -57,7 +57,9 @@ class PendingFolder {
     }
     Result<std::string> name = base::make_unique_folder(target);
     if (!name) return name.error();
-    return PendingFolder(*std::move(name), target);
+    PendingFolder folder(*std::move(name), target);
+    if (const auto ok = base::make_folder(folder.run()); !ok) return ok.error();
+    return folder;
   }
 
   PendingFolder(PendingFolder&& other) noexcept
@@ -68,20 +70,16 @@ class PendingFolder {
   ~PendingFolder() {
     if (path_.empty()) return;
     std::error_code ignored;
-    for (const std::string& left : {file("run.json"), file("records.jsonl"), path_})
+    for (const std::string& left : {file("run.json"), file("records.jsonl"), run(), path_})
       std::filesystem::remove(base::to_path(left), ignored);
   }
 
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-
-  [[nodiscard]] Result<void> commit() {
-    if (const auto ok = base::name_folder(path_, target_); !ok) return ok.error();
-    path_.clear();
-    return {};
-  }
+  [[nodiscard]] std::string file(const std::string& name) const { return run() + "/" + name; }
+  [[nodiscard]] Result<void> commit() { return base::name_folder(run(), target_); }
 
  private:
   PendingFolder(std::string path, std::string target) : path_(std::move(path)), target_(std::move(target)) {}
+  [[nodiscard]] std::string run() const { return path_ + "/run"; }
   std::string path_;
   std::string target_;
 };
@@ -105,6 +103,12 @@ Result<RunInfo> common_info(const std::vector<std::string>& inputs) {
     if (const std::string setting = different_setting(*info, *common); !setting.empty()) {
       return Error{ErrorCode::inconsistent,
                    fmt::format("was measured with {} as {}; these are not one run", setting, inputs.front()), input};
+    }
+    if (!draw_alike(*info, *common)) {
+      return Error{
+          ErrorCode::inconsistent,
+          fmt::format("one of it and {} is from before items were drawn; these are not one run", inputs.front()),
+          input};
     }
     common->settings.insert(info->settings.begin(), info->settings.end());
   }

@@ -28,4 +28,15 @@ struct RecordsEnd {
 Result<RecordsEnd> read_records(const std::string& folder,
                                 const std::function<Result<void>(Record&&, std::string_view line)>& take);
 
+// The setting of a run whose samples of files are drawn. A folder that lacks it has the first of each file, and is
+// neither continued nor merged with one that has it.
+inline constexpr std::string_view kDrawnSetting = "items";
+inline constexpr std::string_view kDrawnBySeed = "drawn by the seed";
+
+// Whether both are from before items were drawn, or neither.
+inline bool draw_alike(const RunInfo& run, const RunInfo& other) {
+  const std::string drawn(kDrawnSetting);
+  return run.settings.contains(drawn) == other.settings.contains(drawn);
+}
+
 }  // namespace mrrope::eval

@@ -55,7 +55,8 @@ Result<RunFolder> RunFolder::open(const std::string& path, const RunInfo& info) 
   if (!base::identity_of(path + "/records.jsonl")) {
     if (const auto ok = base::write_file(path + "/records.jsonl", "", false); !ok) return ok.error();
   }
-  Result<base::File> log = base::File::open(path + "/records.jsonl", base::File::Access::read_write);
+  Result<base::File> log =
+      base::File::open(path + "/records.jsonl", base::File::Access::read_write, base::File::Links::refuse);
   if (!log) return log.error();
   if (!base::lock_for_change(*log)) {
     return Error{ErrorCode::io, "another process is measuring into this folder", path};
@@ -69,6 +70,9 @@ Result<RunFolder> RunFolder::open(const std::string& path, const RunInfo& info) 
   if (const std::string setting = different_setting(folder.info_, info); !setting.empty()) {
     return Error{ErrorCode::inconsistent, fmt::format("this folder was measured with {}; take another one", setting),
                  path};
+  }
+  if (!draw_alike(folder.info_, info)) {
+    return Error{ErrorCode::inconsistent, "this folder is from before items were drawn; take another one", path};
   }
   const Result<std::uint64_t> size = log->size();
   if (!size) return size.error();

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,23 @@ class Seen {
 
   std::vector<Slot> slots_;  // a power of two of them
   std::size_t count_ = 0;
+};
+
+// Of 64 bits: two of ten million things are mistaken for each other once in 10^5 runs.
+struct SeenHash {
+  std::uint64_t hash = 0;
+  [[nodiscard]] bool same(const SeenHash& other) const { return hash == other.hash; }
+};
+
+inline SeenHash seen_hash(std::uint64_t hash) { return {hash != 0 ? hash : 1}; }
+
+class SeenTexts {
+ public:
+  // False: it was there already.
+  bool add(std::string_view text);
+
+ private:
+  Seen<SeenHash> seen_;
 };
 
 }  // namespace mrrope::eval

@@ -85,8 +85,8 @@ Result<TokenCount> estimate_from_usage(const ServerOptions& servers, const std::
   if (*of_prose <= 0 || *of_digits <= 0) {
     return Error{
         ErrorCode::unsupported,
-        "the servers neither tokenise nor say how many tokens a prompt had; give -m model.gguf for its vocabulary", "",
-        "endpoint"};
+        "the servers neither tokenise nor say how many tokens a prompt had; a GGUF of the model has its vocabulary", "",
+        "vocabulary"};
   }
   // tokens / bytes = byte_price + digit_price * share
   const auto per_byte = [](std::int64_t tokens, const std::string& text) {
@@ -129,7 +129,9 @@ Result<ServedCost> measure_served(const ServerOptions& servers, const std::strin
   std::vector<Wanted> wanted;
   for (const Task* task : options.tasks) {
     const std::string texts_hash = hash_of(*task, texts);
-    for (SampleSlot slot : slots_of(options, *task, items_of(texts, *task).size())) {
+    const Result<std::vector<SampleSlot>> slots = slots_of(options, *task, items_of(texts, *task).size());
+    if (!slots) return slots.error();
+    for (SampleSlot slot : *slots) {
       std::string key = answer_key(run.info(), label + "\n" + servers.model, texts_hash, options, slot);
       cost.asked.push_back(key);
       if (run.find(key) != nullptr) continue;

@@ -81,9 +81,10 @@ Result<ScoringServers> scoring_servers(const ServerOptions& servers, const std::
   } else {
     return Error{
         ErrorCode::unsupported,
-        fmt::format("{} does not say how likely the tokens of a prompt are, which vLLM and SGLang do; mrrope eval ppl "
-                    "-m model.gguf measures here, and niah and ruler ask any server",
-                    info->software),
+        fmt::format(
+            "{} does not say how likely the tokens of a prompt are, which vLLM and SGLang do; llama.cpp measures "
+            "perplexity here, and niah and ruler ask any server",
+            info->software),
         servers.urls.front()};
   }
   return scoring;

@@ -19,8 +19,10 @@ using served::Asker;
 using served::Prompt;
 
 constexpr std::int64_t kUnknownLength = 8192;  // asked for where nothing is advertised
-constexpr int kPrompts = 15;                   // of the longest: two that are answered, one again, and all looks
-constexpr std::int64_t kResolution = 64;       // a limit is found to within this part of it
+// A server may advertise any number; more tokens than this are sent only to one for which --max-tokens says so.
+constexpr std::int64_t kMostUnasked = std::int64_t{1} << 22;
+constexpr int kPrompts = 15;              // of the longest: two that are answered, one again, and all looks
+constexpr std::int64_t kResolution = 64;  // a limit is found to within this part of it
 constexpr int kTop = 5;
 constexpr int kTextTokens = 16;  // of an answer, where texts have to tell prompts apart
 
@@ -33,7 +35,7 @@ constexpr double kControl = 1e-2;
 
 std::int64_t longest_of(const ServerInfo& info, const ProbeBudget& budget) {
   if (budget.max_tokens > 0) return budget.max_tokens;
-  return info.advertised ? *info.advertised + *info.advertised / 8 : kUnknownLength;
+  return info.advertised ? std::min(*info.advertised + *info.advertised / 8, kMostUnasked) : kUnknownLength;
 }
 
 struct Answered {

@@ -25,6 +25,9 @@ constexpr std::int64_t kMostFrame = 4, kMostChatFrame = 256;
 constexpr int kFits = 6;            // counts until a text has its length
 constexpr std::size_t kFewest = 3;  // words that change places
 constexpr int kTop = 5;
+// Tokens of a word, in any vocabulary: a count outside would make prompts of any size.
+constexpr double kFewestTokens = 0.5, kMostTokens = 16;
+bool is_count(double per_word) { return per_word >= kFewestTokens && per_word <= kMostTokens; }
 
 // SplitMix64 (Steele, Lea, Flood 2014): the same words on every machine.
 std::uint64_t next(std::uint64_t& state) {
@@ -35,7 +38,7 @@ std::uint64_t next(std::uint64_t& state) {
 }
 
 // The words around a code stay where they are. So does the first of all, which some vocabularies write otherwise.
-bool is_fixed(const std::string& word) { return word == "The" || word == "code" || word == "is"; }
+bool is_fixed(std::string_view word) { return word == "The" || word == "code" || word == "is"; }
 
 }  // namespace
 
@@ -58,7 +61,7 @@ Words Words::draw(std::size_t n, std::uint64_t seed) {
 
 std::string Words::text() const {
   std::string text;
-  for (const std::string& word : words) {
+  for (const std::string_view word : words) {
     if (!text.empty()) text += ' ';
     text += word;
   }
@@ -107,15 +110,20 @@ Result<Prompt> Asker::make(Words words) const {
 }
 
 Result<Prompt> Asker::prompt_of(std::int64_t length, std::uint64_t seed) {
-  std::size_t n = static_cast<std::size_t>(std::max<std::int64_t>(length, 4));
+  auto n = static_cast<std::size_t>(std::max<std::int64_t>(length, 4));
+  const auto most = static_cast<std::size_t>(static_cast<double>(n) / kFewestTokens);
   std::optional<Prompt> best;  // at most as long; of token ids at least, for they can be cut
   std::size_t longest = 0, too_many = SIZE_MAX;
   for (int i = 0; i < kFits; ++i) {
     Result<Prompt> prompt = make(Words::draw(n, prompts_.seed * 1000003 + seed));
     if (!prompt) return prompt.error();
-    if (prompt->length < 1) return Error{ErrorCode::unsupported, "no token is counted in a text of many words", ""};
     const std::int64_t had = prompt->length;
     const double per_word = static_cast<double>(had) / static_cast<double>(n);
+    if (!is_count(per_word)) {
+      return Error{ErrorCode::unsupported,
+                   fmt::format("{} tokens are counted in {} words, as with no vocabulary", had, n),
+                   options_.urls.front(), prompts_.tokens ? "" : "vocabulary"};
+    }
     const auto off = static_cast<double>(length - had) / per_word;
     if (ids_ ? had >= length : had <= length) {
       if (!best || (ids_ ? n < best->words.words.size() : n > longest)) best = *std::move(prompt);
@@ -127,7 +135,7 @@ Result<Prompt> Asker::prompt_of(std::int64_t length, std::uint64_t seed) {
     if (too_many - longest <= 1) break;
     const double wanted = static_cast<double>(n) + (ids_ ? std::ceil(off) : std::floor(off));
     const auto low = static_cast<double>(longest + 1);
-    const auto high = too_many == SIZE_MAX ? 1e9 : static_cast<double>(too_many - 1);
+    const auto high = static_cast<double>(too_many == SIZE_MAX ? most : too_many - 1);
     n = static_cast<std::size_t>(std::clamp(wanted, std::max(low, 4.0), std::max(high, 4.0)));
   }
   if (!best) return Error{ErrorCode::too_long, fmt::format("no text has {} tokens", length), ""};
@@ -228,7 +236,7 @@ Result<void> Asker::estimate(const ServerReply& reply, std::size_t words) {
   const auto more = static_cast<double>(*longer->prompt_tokens - *reply.prompt_tokens);
   per_word_ = more / static_cast<double>(kCalibration - words);
   frame = std::llround(static_cast<double>(*reply.prompt_tokens) - per_word_ * static_cast<double>(words));
-  if (per_word_ < 0.5 || per_word_ > 16 || std::abs(frame) > kMostChatFrame) return uncounted;
+  if (!is_count(per_word_) || std::abs(frame) > kMostChatFrame) return uncounted;
   frame = std::max<std::int64_t>(frame, 0);
   usage_believed = true;
   short_length = *longer->prompt_tokens + 1;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mrrope/ask_server.h"
@@ -17,7 +18,7 @@ namespace mrrope::served {
 
 // Words whose order is drawn from a seed. Every twentieth of them, and at the end, "The code is".
 struct Words {
-  std::vector<std::string> words;
+  std::vector<std::string_view> words;  // of the program: a prompt may have millions
 
   static Words draw(std::size_t n, std::uint64_t seed);
   [[nodiscard]] std::string text() const;

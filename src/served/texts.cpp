@@ -45,10 +45,9 @@ class Reader {
     if (!framed) return framed.error();
     const auto found = std::search(framed->begin(), framed->end(), bare->begin(), bare->end());
     if (bare->empty() || found == framed->end()) {
-      return Error{
-          ErrorCode::unsupported,
-          "POST /tokenize reads a word otherwise at the beginning of a text; give -m model.gguf for its vocabulary",
-          servers_.urls.front()};
+      return Error{ErrorCode::unsupported,
+                   "POST /tokenize reads a word otherwise at the beginning of a text; a GGUF has the vocabulary",
+                   servers_.urls.front(), "vocabulary"};
     }
     before_.assign(framed->begin(), found);
     return {};

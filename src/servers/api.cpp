@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include "base/json.h"
+#include "base/unicode.h"
 #include "servers/key.h"
 #include "servers/prompt_scores.h"
 
@@ -33,9 +33,7 @@ Error about(const ServerUrl& server, ErrorCode code, std::string message) {
 
 // "completely/odd; charset=x": what the server calls it, or empty if it is JSON (or not called anything).
 std::string not_json(std::string_view content_type) {
-  std::string kind(content_type.substr(0, content_type.find(';')));
-  std::transform(kind.begin(), kind.end(), kind.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string kind = base::lower_case(content_type.substr(0, content_type.find(';')));
   while (kind.ends_with(' ')) kind.pop_back();
   return kind.empty() || kind == "application/json" || kind.ends_with("+json") ? std::string()
                                                                                : std::string(content_type);

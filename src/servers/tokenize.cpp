@@ -113,9 +113,11 @@ Result<std::int64_t> server_token_count(const ServerOptions& options, std::strin
       const Result<Json> answer = ask(*transfers, options, server, question, cancel);
       Result<std::int64_t> count = answer ? count_in(*answer, server) : Result<std::int64_t>(answer.error());
       if (count && *count == 0 && has_words) {
-        count = unsupported(server, fmt::format("POST /tokenize finds no token in a text of {} bytes; count with the "
-                                                "model's own vocabulary: -m model.gguf",
-                                                text.size()));
+        count = Error{ErrorCode::unsupported,
+                      fmt::format("POST /tokenize finds no token in a text of {} bytes; a GGUF of the model has its "
+                                  "vocabulary",
+                                  text.size()),
+                      server.given, "vocabulary"};
       }
       if (count || count.error().code == ErrorCode::cancelled) return count;
       last = count.error();

@@ -9,7 +9,8 @@
 #endif
 
 #include <algorithm>
-#include <cctype>
+
+#include "base/unicode.h"
 
 namespace mrrope::servers {
 
@@ -84,9 +85,8 @@ bool is_readable_on_the_way(const ServerUrl& url) {
   if (!url.root.starts_with(kHttp)) return false;
   const std::string_view rest = std::string_view(url.root).substr(kHttp.size());
   const bool bracketed = rest.starts_with('[');
-  std::string host(bracketed ? rest.substr(1, rest.find(']') - 1) : rest.substr(0, rest.find_first_of(":/")));
-  std::transform(host.begin(), host.end(), host.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string host =
+      base::lower_case(bracketed ? rest.substr(1, rest.find(']') - 1) : rest.substr(0, rest.find_first_of(":/")));
   in_addr four{};
   in6_addr six{};
   if (bracketed) return ::inet_pton(AF_INET6, host.c_str(), &six) != 1 || !IN6_IS_ADDR_LOOPBACK(&six);

@@ -40,7 +40,9 @@ bool same_scaling(const RopeSpec& a, const RopeSpec& b, std::size_t group) {
 Result<void> check_longer(const Plan& plan, std::int64_t trained) {
   const bool as_it_is = std::holds_alternative<None>(plan.method.law) && plan.method.modifiers.empty();
   if (plan.context_target > trained || (plan.context_target == trained && !as_it_is)) return {};
-  return Error{ErrorCode::invalid_argument, fmt::format("the model already reaches {} tokens; ask for more", trained),
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("the model already reaches {} tokens; ask for more, such as {}", trained,
+                           format_context(2 * trained)),
                "plan"};
 }
 

@@ -45,8 +45,8 @@ Result<void> check_name(const ModelFile& model, const ExtendOptions& options) {
   const std::string name = base::to_text(base::to_path(model.path).filename());
   if (name == "config.json" || !options.output.empty()) return {};
   return Error{ErrorCode::invalid_argument,
-               "engines read config.json, and this file would replace the one beside it; name a folder for the result "
-               "(-o), or rename the file to config.json",
+               "engines read config.json, and this file would replace the one beside it; name a folder for the result, "
+               "or rename the file to config.json",
                model.path};
 }
 
@@ -57,8 +57,7 @@ Result<Extension> extend_hf(const ModelFile& model, const Plan& plan, const Exte
   if (const auto ok = check_name(model, options); !ok) return ok.error();
   const std::string folder = folder_of(model);
   if (was_extended(model)) {
-    return Error{ErrorCode::inconsistent,
-                 "this folder was extended before; take that back first (mrrope extend --undo)", folder};
+    return Error{ErrorCode::inconsistent, "this folder was extended before; undo that first", folder, "undo"};
   }
   const bool universal = options.engine.empty() || base::lower_case(options.engine) == kUniversal;
   const std::string engine = universal ? std::string(kUniversal) : options.engine;

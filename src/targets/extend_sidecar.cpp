@@ -48,7 +48,7 @@ struct Names {
 Error in_the_way(const fs::path& path, const char* what) {
   return {ErrorCode::inconsistent,
           std::string("is in the way of the sidecar, and ") + what +
-              ": it is not replaced. Name another folder (-o), or move it away",
+              ": it is not replaced. Name another folder, or move it away",
           base::to_text(path)};
 }
 
@@ -204,12 +204,10 @@ Result<void> check_no_sidecar(const ModelFile& model, const ExtendOptions& optio
       const Names names(folder, path);
       if (base::identity_of(base::to_text(names.first)) != base::identity_of(model.path)) continue;
       if (!formats::is_sidecar(base::to_text(names.second))) continue;
-      return Error{
-          ErrorCode::inconsistent,
-          "a sidecar refers to this file (" + base::to_text(names.second) +
-              ") and would not fit it once it is changed. Delete the sidecar; or, if that is meant, change the "
-              "file with -f",
-          model.path};
+      return Error{ErrorCode::inconsistent,
+                   "a sidecar refers to this file (" + base::to_text(names.second) +
+                       ") and would not fit it once it is changed. Delete the sidecar; or, if that is meant, force it",
+                   model.path, "force"};
     }
   }
   return {};

@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "formats/hf_classes.h"
-#include "formats/hf_shape.h"
 #include "targets/findings_hf.h"
 #include "targets/hf_rules.h"
 
@@ -172,18 +171,8 @@ void behind_a_window(const HfFields& c, Reporter& out) {
   const Result<HfFacts> facts = c.file.facts();
   if (!spec || !facts || facts->sliding_window == 0 || !spec->groups.front().trained) return;
   if (facts->sliding_window >= spec->context_trained) return;
-  const Result<Json> root = base::parse_json(c.file.text());
-  if (!root) return;
-  const formats::HfModel model = formats::find_model(*root);
-  const formats::HfShape shape = formats::read_shape(model);
-  std::vector<int> rotating = formats::rotating_layers(model, shape);
-  if (rotating.empty()) {
-    for (int i = 0; i < static_cast<int>(shape.kinds.size()); ++i) rotating.push_back(i);
-  }
-  const bool windows_only = !rotating.empty() && std::all_of(rotating.begin(), rotating.end(), [&](int layer) {
-    return formats::is_local(shape.kinds[static_cast<std::size_t>(layer)]);
-  });
-  if (!windows_only) return;
+  const bool all_look_back = facts->layers > 0 && facts->sliding_layers == facts->layers;
+  if (!facts->only_windows_rotate && !all_look_back) return;
   out.report("R206",
              fmt::format("every layer that rotates looks back {} tokens only: the scaling lets it see no further",
                          facts->sliding_window),

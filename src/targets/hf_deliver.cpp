@@ -328,6 +328,16 @@ Result<Delivery> hf_deliver(const HfEngine* engine, const Plan& plan, const HfCo
 Result<std::string> vllm_overrides(const Plan& plan, const HfConfig& given) {
   const Result<HfConfig> config = fresh_config(plan, given);
   if (!config) return config.error();
+  // Overrides never reach the config of a draft that comes with the model, which then fails beyond the trained length
+  // (vllm-project/vllm#58080). A folder reaches both.
+  for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"}) {
+    const std::string field = formats::join_path(config->text_path(), key);
+    const std::string layers = config->value(field);
+    if (layers.empty() || layers == "0" || layers == "null") continue;
+    return Error{ErrorCode::unsupported,
+                 "vLLM does not give overrides to the draft layers of this model; extend a second folder instead",
+                 field};
+  }
   const HfEngine* vllm = find_hf_engine("vllm");
   const std::vector<Candidate> tried = candidates(vllm, plan, *config);
   for (const Candidate& candidate : tried) {

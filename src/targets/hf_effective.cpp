@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "formats/hf_shape.h"
-#include "formats/hf_spec.h"
 #include "targets/hf_laws.h"
 
 namespace mrrope::targets {
@@ -274,13 +273,11 @@ class Evaluation {
 Result<HfEffect> hf_effect(const HfEngine& engine, const HfConfig& config, std::optional<std::int64_t> context) {
   const Result<Json> root = base::parse_json(config.text());
   if (!root) return root.error();
-  try {
-    const RopeSpec spec = formats::read_config(*root).spec;
-    const HfView view = view_of(engine, *root, spec);
-    return Evaluation(engine, view, spec, context).run();
-  } catch (const base::Rejected& rejected) {
-    return rejected.error;
-  }
+  const Result<RopeSpec> spec = config.rope_spec();
+  if (!spec) return spec.error();
+  const Result<HfView> view = view_of(engine, *root, *spec);
+  if (!view) return view.error();
+  return Evaluation(engine, *view, *spec, context).run();
 }
 
 }  // namespace mrrope::targets

@@ -31,12 +31,11 @@ std::int64_t length_for(const HfView& view, const Plan& plan) { return std::max(
 // An edited copy; throws base::Rejected.
 class Writer {
  public:
-  Writer(const HfConfig& config, const Plan& plan)
-      : out_(config),
+  Writer(HfConfig config, const Plan& plan, const Json& root, HfView view)
+      : out_(std::move(config)),
         plan_(plan),
-        root_(parsed(config)),
-        model_(formats::find_model(root_)),
-        view_(view_of(*find_hf_engine("transformers5"), root_, plan.spec)),
+        model_(formats::find_model(root)),
+        view_(std::move(view)),
         per_kind_(plan.spec.groups.front().name != "all") {}
 
   [[nodiscard]] const HfView& view() const { return view_; }
@@ -133,24 +132,21 @@ class Writer {
   }
 
  private:
-  static Json parsed(const HfConfig& config) {
-    Result<Json> root = base::parse_json(config.text());
-    if (!root) throw base::Rejected{root.error()};
-    return *std::move(root);
-  }
-
   HfConfig out_;
   const Plan& plan_;
-  Json root_;
-  HfModel model_;
+  HfModel model_;  // its fields are those of a tree that outlives the writer
   HfView view_;
   bool per_kind_;
 };
 
 template <class Edit>
 Result<HfConfig> edited(const HfConfig& config, const Plan& plan, Edit edit) {
+  const Result<Json> root = base::parse_json(config.text());
+  if (!root) return root.error();
+  Result<HfView> view = view_of(*find_hf_engine("transformers5"), *root, plan.spec);
+  if (!view) return view.error();
   try {
-    Writer writer(config, plan);
+    Writer writer(config, plan, *root, *std::move(view));
     edit(writer);
     return writer.take();
   } catch (const base::Rejected& rejected) {
@@ -186,12 +182,10 @@ TableForm table_form(const HfEngine* engine, const HfConfig& config, const Plan&
   std::int64_t context = plan.context_target;
   bool phi3 = false;
   if (const Result<Json> root = base::parse_json(config.text())) {
-    try {
-      const HfView view = view_of(*find_hf_engine("transformers5"), *root, plan.spec);
-      context = length_for(view, plan);
-      phi3 = view.cls.is(formats::kPhi3);
-    } catch (const base::Rejected&) {  // the writer will say it
-    }
+    if (const Result<HfView> view = view_of(*find_hf_engine("transformers5"), *root, plan.spec)) {
+      context = length_for(*view, plan);
+      phi3 = view->cls.is(formats::kPhi3);
+    }  // else the writer will say it
   }
   form.original = formula_original(context, plan.groups.front().attention_scale);
   form.top_level_original = phi3;
@@ -212,13 +206,14 @@ std::optional<std::string> scale_carrier(const HfConfig& config) {
   const Result<Json> root = base::parse_json(config.text());
   const Result<RopeSpec> spec = config.rope_spec();
   if (!root || !spec) return std::nullopt;
-  const HfView view = view_of(*find_hf_engine("transformers5"), *root, *spec);
-  const Json& rope = view.groups.front().rope;
+  const Result<HfView> view = view_of(*find_hf_engine("transformers5"), *root, *spec);
+  if (!view) return std::nullopt;
+  const Json& rope = view->groups.front().rope;
   if (!rope.contains("short_factor") || !rope.contains("long_factor") || rope["short_factor"] != rope["long_factor"])
     return std::nullopt;
   const double inside = number_in(rope, "original_max_position_embeddings").value_or(0);
-  const double original = view.original ? static_cast<double>(*view.original) : inside;
-  const auto context = static_cast<double>(view.context);
+  const double original = view->original ? static_cast<double>(*view->original) : inside;
+  const auto context = static_cast<double>(view->context);
   if (!(original >= 2) || !(context > original)) return std::nullopt;
   const double scale = std::sqrt(std::log(context) / std::log(original));
   const auto stated = number_in(rope, "attention_factor");
@@ -286,7 +281,7 @@ Result<HfConfig> with_base(const HfConfig& config, const Plan& plan, double base
   });
 }
 
-std::string overrides_of(const HfConfig& config) {
+std::optional<std::string> overrides_of(const HfConfig& config) try {
   const std::string path = config.text_path();
   Json fields = Json::object();
   for (const char* key : {"max_position_embeddings", "rope_parameters"}) {
@@ -312,6 +307,8 @@ std::string overrides_of(const HfConfig& config) {
     rest = dot == std::string::npos ? "" : rest.substr(0, dot);
   }
   return fields.dump();
+} catch (const base::Rejected&) {
+  return std::nullopt;
 }
 
 }  // namespace mrrope::targets

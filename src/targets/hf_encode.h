@@ -47,6 +47,7 @@ Result<HfConfig> with_length(const HfConfig& config, const Plan& plan);
 Result<HfConfig> with_base(const HfConfig& config, const Plan& plan, double base);
 
 // What `config` would be overridden with on a command line: {"max_position_embeddings": …, "rope_parameters": …}.
-std::string overrides_of(const HfConfig& config);
+// Nothing: a field of it cannot be read.
+std::optional<std::string> overrides_of(const HfConfig& config);
 
 }  // namespace mrrope::targets

@@ -154,8 +154,12 @@ std::optional<double> number_in(const Json& rope, std::string_view key) {
   return found->get<double>();
 }
 
-HfView view_of(const HfEngine& engine, const Json& root, const RopeSpec& spec) {
-  return Viewer(engine, root, spec).view();
+Result<HfView> view_of(const HfEngine& engine, const Json& root, const RopeSpec& spec) {
+  try {
+    return Viewer(engine, root, spec).view();
+  } catch (const base::Rejected& rejected) {
+    return rejected.error;
+  }
 }
 
 }  // namespace mrrope::targets

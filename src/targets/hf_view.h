@@ -35,8 +35,8 @@ struct HfView {
   std::vector<std::string> notes;
 };
 
-// Throws base::Rejected. `spec` is that of the same config.
-HfView view_of(const HfEngine& engine, const base::Json& root, const RopeSpec& spec);
+// Domain: `spec` is that of the same config. Errors: fields that an engine reads and rope_spec() does not.
+Result<HfView> view_of(const HfEngine& engine, const base::Json& root, const RopeSpec& spec);
 
 // A number of the rope parameters; null counts as missing.
 std::optional<double> number_in(const base::Json& rope, std::string_view key);

@@ -237,7 +237,7 @@ Result<Delivery> llama_cpp_deliver(const Plan& plan, const GgufModel& model, con
     if (!keys.empty() && exact(keys.front())) return finish(plan, rope, std::move(keys.front()));
     std::string why = architecture->keys == Keys::nothing ? "its rotation follows neither keys nor factor tensors"
                                                           : "its graph takes no factor tensor";
-    if (relabel(model, rope)) why += " (--relabel would: see docs/gguf.md)";
+    if (relabel(model, rope)) why += " (relabelling would: see docs/gguf.md)";
     return refused(plan, rope, keys, why);
   }
   Candidate candidate = by_factors(plan, rope, *architecture);

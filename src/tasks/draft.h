@@ -53,6 +53,7 @@ struct Brief {
   std::int64_t length = 0;
   std::int64_t index = 0;
   Random random;             // of this sample
+  Random draw;               // of the items, the same for all samples
   double depth = 0;          // of the first needle
   bool depth_given = false;  // by the user
 };
@@ -63,6 +64,10 @@ using Forms = Result<std::vector<Form>>;
 // Depths of several needles. Given a depth, they are spread evenly from there to the end, as in the multi-needle test
 // of Kamradt's harness; otherwise the others fall where they like.
 std::vector<double> depths_of(const Brief& brief, std::size_t count);
+
+// Which of a file's entries a sample asks about: files are in an order of their own (InfiniteBench's by depth), so it
+// is drawn. No entry comes twice before all have, and more samples go on where fewer ended. (sample.cpp)
+std::size_t drawn(const Brief& brief, std::size_t entries);
 
 // As they follow a prefix: " Ann", " Ben". (sample.cpp)
 std::vector<std::string> spaced(const std::vector<std::string>& texts);

@@ -39,7 +39,7 @@ Error unusable(const Item& item, std::string_view what) {
 
 Result<const Item*> asked_item(const Brief& brief) {
   if (static_cast<std::size_t>(brief.index) < brief.items.size()) {
-    return &brief.items[static_cast<std::size_t>(brief.index)];
+    return &brief.items[drawn(brief, brief.items.size())];
   }
   return Error{
       ErrorCode::invalid_argument,

@@ -10,7 +10,7 @@
 
 namespace mrrope::eval::drafts {
 
-// The item of the sample's index.
+// The item of the sample's index, which is below their number.
 Result<const Item*> asked_item(const Brief& brief);
 
 Error unusable(const Item& item, std::string_view what);

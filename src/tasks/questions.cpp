@@ -89,7 +89,7 @@ Forms questions(const Brief& brief) {
   if (texts.questions.empty() || texts.documents.empty()) {
     return Error{ErrorCode::invalid_argument, "expected questions and documents, found none", "", kOption};
   }
-  const std::size_t number = static_cast<std::size_t>(brief.index) % texts.questions.size();
+  const std::size_t number = drawn(brief, texts.questions.size());
   const Question& question = texts.questions[number];
   if (const auto ok = check_question(texts, question, number); !ok) return ok.error();
   const std::vector<std::string_view> others = distractors(texts, question, brief.random.fork("documents"));
@@ -98,7 +98,7 @@ Forms questions(const Brief& brief) {
                  kOption};
   }
 
-  const auto draft = [&question, &texts, others, depths = depths_of(brief, question.gold),
+  const auto draft = [&question, &texts, others, number, depths = depths_of(brief, question.gold),
                       order = brief.random.fork("order")](Size size) {
     const std::vector<std::string_view> distracting = shown(others, size.words, order);
     std::vector<std::pair<std::size_t, std::size_t>> gold;  // place, document
@@ -111,7 +111,8 @@ Forms questions(const Brief& brief) {
               .answer_prefix = "Answer:",
               .answer = " " + question.answers[0],
               .other_answers = spaced(question.answers),
-              .references = question.answers};
+              .references = question.answers,
+              .labels = {{"id", fmt::format("{}", number + 1)}}};
     std::size_t count = 0;
     const auto add = [&](std::string_view document) {
       fmt::format_to(std::back_inserter(out.prompt), "Document {}:\n", ++count);

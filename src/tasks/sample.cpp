@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "tasks/catalogue.h"
 #include "tasks/fit.h"
@@ -72,6 +73,14 @@ std::vector<std::string> right_answers(std::vector<std::string> texts) {
 
 }  // namespace
 
+std::size_t drafts::drawn(const Brief& brief, std::size_t entries) {
+  std::vector<std::size_t> order(entries);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random random = brief.draw;
+  random.shuffle(std::span(order));
+  return order[static_cast<std::size_t>(brief.index) % entries];
+}
+
 std::vector<std::string> drafts::spaced(const std::vector<std::string>& texts) {
   std::vector<std::string> out;
   for (const std::string& text : texts) {
@@ -99,6 +108,7 @@ Result<Sample> make_sample(const Task& task, const TaskTexts& texts, const Sampl
                             .length = request.length,
                             .index = request.index,
                             .random = root.fork(static_cast<std::uint64_t>(request.index)),
+                            .draw = root.fork("draw"),
                             .depth = request.depth.value_or(spread_depth(root, request.index)),
                             .depth_given = request.depth.has_value()};
   const drafts::Forms forms = generator(brief);

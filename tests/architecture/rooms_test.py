@@ -14,7 +14,7 @@ import sys
 # Rooms outside src/, and what they may include. cli includes everything.
 OUTSIDE = {
     "plugin": {"base", "files", "theory", "plan", "rotary", "nodes"},
-    "python": {"base", "files", "theory", "plan", "formats", "probe", "targets", "tasks", "runs", "tune"},
+    "python": {"base", "files", "theory", "plan", "formats", "measure", "probe", "targets", "tasks", "runs", "tune"},
     "include": set(),
 }
 
@@ -39,6 +39,11 @@ SYSTEMS = {"linux", "elsewhere"}
 ROOM = re.compile(r"^\s*mrrope_room\((\w+)([^)]*)\)", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 PRINTS = re.compile(r"\b(fmt::print|std::printf|std::fprintf|std::puts|std::abort|std::exit)\b|(?<![\w:])(printf|abort|exit)\s*\(")
+# The library names options; the flags of mrrope are for cli/ to spell. Those of others are:
+ERROR = re.compile(r'(?:ErrorCode::|refused\(|unsupported\()(?:[^;"]|"(?:[^"\\\n]|\\.)*")*;')
+LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+FLAG = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
+FLAGS_OF_OTHERS = re.compile(r"ulimit -n|in llama\.cpp, so that no table limits its length: start it with -c")
 
 
 def rooms_of(root):
@@ -110,6 +115,8 @@ def problems_of_file(path, root, rooms, owner):
             yield f"{place}: text leaves the program through cli/terminal.h, which shows no control characters: {line.strip()}"
         if room != "cli" and PRINTS.search(code):
             yield f"{place}: only cli/ prints or ends the program: {line.strip()}"
+        if re.search(r"\bumask\s*\(", code):
+            yield f"{place}: umask() changes that of all threads"
         match = INCLUDE.match(line)
         if not match:
             continue
@@ -136,6 +143,14 @@ def problems_of_file(path, root, rooms, owner):
             yield f"{place}: {room} must not include {header}"
 
 
+def problems_of_errors(path, root):
+    text = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+    for error in ERROR.findall(re.sub(r'"\s*\n\s*"', "", text)):
+        for literal in LITERAL.findall(error):
+            if FLAG.search(FLAGS_OF_OTHERS.sub("", literal)):
+                yield f"{path.relative_to(root)}: an error of the library has a flag: {literal}"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     rooms = rooms_of(root)
@@ -144,6 +159,7 @@ def main():
     problems = list(problems_of_rooms(root, rooms))
     if not problems:
         problems = [problem for path in files for problem in problems_of_file(path, root, rooms, owner)]
+        problems += [problem for path in files if root / "src" in path.parents for problem in problems_of_errors(path, root)]
     print("\n".join(problems) or f"{len(rooms)} rooms, {len(files)} files, every include points the right way")
     return 1 if problems or not files or len(rooms) < 10 else 0
 

@@ -46,6 +46,13 @@ class Tree(Temporary):
         done = self.tool(ROOT, "--check", program=PROGRAM or "/no/mrrope")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_the_figures_of_the_readme_are_those_of_the_pages(self):
+        page = (ROOT / "docs/results/atlas/tiny-512/README.md").read_text().split("### ppl x16")[1]
+        none, pro = ([float(cell.split()[0]) for cell in re.search(rf"\| {plan} \|(.*)\|", page)[1].split("|")] for plan in ("none", PRO))
+        readme = " ".join((ROOT / "README.md").read_text().split())
+        self.assertIn(f"a perplexity of {none[4]:.1f} at 8k tokens without a plan, and of {pro[4]:.2f} under", readme)
+        self.assertIn(f"raises perplexity at 512 tokens by {100 * (pro[0] / none[0] - 1):.0f} %", readme)
+
     def test_a_changed_number_makes_check_fail(self):
         root = copy_of_tree(self.folder)
         self.assertEqual(self.tool(root, "--check").returncode, 0)
@@ -125,6 +132,19 @@ class Items(Temporary):
         with self.assertRaises(records.Unusable):
             self.collected(self.folder / "c")
 
+    def test_chapters_of_one_book_are_one_text_the_mean_of_those_that_all_plans_have_read(self):
+        place = self.folder / "c" / "runs" / "made" / "ppl"
+        for method, texts in ((YARN, range(4)), (PRO, (0, 1, 3))):
+            found = [reading(method, text) for text in texts]
+            for record in found[:-1]:
+                record["document"] = record["document"].replace(".txt", ".tex")
+            write_run(place / method / "0-of-1", found, "ppl")
+        made = list(compare.reading_records(self.collected(self.folder / "c")["made"], {(YARN, 4), (PRO, 4)}))
+        losses = {(one["method"], one["document"]): one["points"][-1]["nll"] / 2047 for one in made}
+        self.assertEqual(len(losses), 4)
+        self.assertAlmostEqual(losses[YARN, "stacks-project.tex"], 3.0 + (0 + 0.103) / 2, places=5)  # of texts 0 and 1
+        self.assertAlmostEqual(losses[PRO, "stacks-project.tex"], 2.9 + (0 + 0.103) / 2, places=5)
+        self.assertAlmostEqual(losses[YARN, "text-3.txt"], 3.3, places=5)
 
     def test_the_plain_model_is_shown_on_what_the_extension_was_measured_on(self):
         place = self.folder / "c" / "runs" / "made"

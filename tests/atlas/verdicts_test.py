@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Verdicts of the atlas follow from its data: claims, the plan to take, and whether the theory predicts."""
+"""Verdicts of the atlas follow from its data: claims, how methods compare, and whether the theory predicts."""
 import itertools
 import json
 import math
@@ -10,7 +10,7 @@ import unittest
 
 from made import atlas_folder
 
-from atlas import choice, claims, theory
+from atlas import claims, evidence, theory
 from atlas.cells import Cells
 from gap_study import spearman
 
@@ -50,7 +50,6 @@ class Verdicts(Temporary):
         many = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True)}, name="many"))
         self.assertEqual(claims.verdict(list(claims.found_of(CLAIM, [few]))), "too few to tell")
         self.assertEqual(claims.verdict(list(claims.found_of(CLAIM, [few, many]))), "holds")
-        self.assertIsNone(choice.answer([(few, 4)]))
 
     def side(self, pair, name, **options):
         found = list(claims.found_of(CLAIM, [Cells(atlas_folder(self.folder, {(PRO, YARN): pair}, name=name, **options))]))
@@ -60,9 +59,8 @@ class Verdicts(Temporary):
         self.assertEqual(self.side((0.9, True), "one", count=1), (0, False))
         self.assertEqual(self.side((0.9, True), "three", count=3), (1, True))
 
-    def test_a_difference_that_nobody_notices_is_a_tie(self):
-        self.assertEqual(self.side((0.998, True), "small", width=0.001), (0, True))
-        self.assertEqual(self.side((0.994, True), "large", width=0.001), (1, True))
+    def test_a_star_is_never_a_tie(self):
+        self.assertEqual(self.side((0.998, True), "small", width=0.001), (1, True))
 
     def test_a_tie_counts_only_where_what_matters_would_have_been_seen(self):
         self.assertEqual(self.side((0.99, False), "narrow", width=0.09), (0, True))
@@ -101,50 +99,19 @@ class Verdicts(Temporary):
         self.assertEqual(cells.likelihood("needles", 4, YARN, PRO, 2048).better, -1)
 
 
-class Choice(Temporary):
-    def answer(self, readings, answers=()):
-        return choice.answer([(Cells(atlas_folder(self.folder, readings, answers)), 4)])
+class Tallies(Temporary):
+    def counts(self, *models):
+        return evidence.tallies(models, 4, PRO, YARN)
 
-    def test_a_plan_that_beats_each_other_is_sure(self):
-        found = self.answer({(PRO, YARN): (0.9, True), (PRO, OLD): (0.9, True), (YARN, OLD): (0.99, False)})
-        self.assertEqual((found.plans, found.certainty), ((PRO,), "sure"))
-        self.assertEqual(found.meetings, {YARN: (1, 0, 0), OLD: (1, 0, 0)})
-
-    def test_a_plan_that_is_tied_with_one_is_not_sure(self):
-        found = self.answer({(PRO, YARN): (0.99, False), (PRO, OLD): (0.9, True), (YARN, OLD): (0.99, False)})
-        self.assertEqual((found.plans, found.certainty), ((PRO,), "a guess"))
-
-    def test_only_plans_that_were_measured_everywhere_are_ranked(self):
-        one = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True), ("tuned", PRO): (0.9, True), ("tuned", YARN): (0.9, True)}, name="one"))
-        two = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True), (PRO, OLD): (0.9, True), (YARN, OLD): (0.99, False)}, name="two"))
-        found = choice.answer([(one, 4), (two, 4)])
-        self.assertEqual((found.plans, found.certainty, found.left_out, found.models), ((PRO,), "sure", ("tuned", OLD), 2))
-        self.assertEqual(found.meetings, {YARN: (2, 0, 0)})
-        apart = Cells(atlas_folder(self.folder, {(UNI, "ntk"): (0.9, True)}, name="apart"))
-        self.assertIsNone(choice.answer([(two, 4), (apart, 4)]))
-
-    def test_a_plan_of_which_one_measure_cannot_tell_is_ranked_and_nobody_is_sure(self):
-        place = atlas_folder(self.folder, {(UNI, PRO): (0.95, True), (UNI, YARN): (0.95, True), (PRO, YARN): (0.99, False)})
-        rows = {(PRO, YARN): [8.0, 4.0, 12.0, True], (UNI, PRO): [0.0, -20.0, 20.0, False], (UNI, YARN): [0.0, -20.0, 20.0, False]}
-        with open(place / "verdicts.jsonl", "a", encoding="utf-8") as file:
-            for plan in (UNI, PRO, YARN):
-                file.write(json.dumps({"measure": "needles", "factor": 4, "plan": plan, "task": None, "values": [[2048, 0.5, 0.4, 0.6, 0.3]]}) + "\n")
-            for (plan, against), (value, low, high, differs) in rows.items():
-                row = [2048, 30, value, low, high, differs, False, 0.0, -0.1, 0.1, False]
-                file.write(json.dumps({"measure": "needles", "factor": 4, "plan": plan, "against": against, "task": None, "differences": [row]}) + "\n")
-        found = choice.answer([(Cells(place), 4)])
-        self.assertEqual((found.plans, found.certainty, found.left_out), ((UNI,), "sure", ()))
-        self.assertEqual(found.meetings, {PRO: (1, 0, 0), YARN: (1, 0, 0)})
+    def test_differences_count_by_kind_and_ties_that_may_hide_one_do_not(self):
+        one = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True)}, {(PRO, YARN): (-20.0, True)}, name="one"))
+        wide = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.99, False)}, name="wide", width=0.12))
+        tied = Cells(atlas_folder(self.folder, {(YARN, PRO): (0.99, False)}, name="tied"))
+        self.assertEqual(self.counts(one, wide, tied), ({"longest": [1, 0, 1], "trained": [0, 0, 0], "answers": [0, 1, 0]}, 2))
 
     def test_models_in_which_nothing_counts_are_not_counted(self):
-        one = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True)}, name="one"))
         few = Cells(atlas_folder(self.folder, {(PRO, YARN): (0.9, True)}, name="few", count=2))
-        self.assertEqual(choice.answer([(one, 4), (few, 4)]).models, 1)
-
-    def test_measures_that_contradict_each_other_leave_it_open(self):
-        found = self.answer({(PRO, YARN): (0.9, True)}, {(PRO, YARN): (-20.0, True)})
-        self.assertEqual((found.plans, found.certainty), ((PRO, YARN), "open"))
-        self.assertEqual(found.meetings, {YARN: (1, 1, 0)})
+        self.assertEqual(self.counts(few)[1], 0)
 
 
 def by_definition(a, b):

@@ -16,7 +16,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TINY = ROOT / "tests/models/tiny-512.gguf"
 QUIET = {"OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled",
-         "RAY_USAGE_STATS_ENABLED": "0"}  # fmt: skip
+         "RAY_USAGE_STATS_ENABLED": "0", "PYTHONSAFEPATH": "1"}  # fmt: skip
 VLLM = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_NO_USAGE_STATS": "1",
         "HF_HUB_OFFLINE": "1", "TORCH_COMPILE_DISABLE": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": ""}  # fmt: skip
 
@@ -77,11 +77,11 @@ def write(folder, name="c", **replaced):
 
 
 @contextlib.contextmanager
-def driving(file, *options):
-    """A driver at work."""
+def driving(file, *options, folder=None):
+    """A driver at work, in a folder."""
     command = [sys.executable, "-m", "mrrope.campaign", file, *map(str, options)]
     environment = {**os.environ, **QUIET}
-    driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, cwd=folder)
     try:
         yield driver
     finally:
@@ -89,9 +89,9 @@ def driving(file, *options):
         driver.wait()
 
 
-def drive(file, *options, status=0, seconds=500):
+def drive(file, *options, status=0, seconds=500, folder=None):
     """To its end; what it said."""
-    with driving(file, *options) as driver:
+    with driving(file, *options, folder=folder) as driver:
         said = driver.communicate(timeout=seconds)[0]
         assert driver.returncode == status, said
     return said

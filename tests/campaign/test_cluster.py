@@ -39,6 +39,17 @@ def test_two_workers_a_server_and_a_node_are_lost_and_no_record_is(tmp_path):
     assert not servers_of(tmp_path / "c")
 
 
+def test_workers_import_nothing_from_the_folder_of_the_driver(tmp_path):
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("mrrope", "importlib", "json", "platform", "psutil", "shlex", "yaml"):
+        (here / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    with cluster_of(1) as cluster:
+        drive(write(tmp_path), "--address", cluster.address, folder=here)
+    assert not (tmp_path / "ran").exists()
+    assert len(records(tmp_path / "c")) == 3 * (2 * 3 + 2 * 2)
+
+
 def test_a_driver_that_is_killed_goes_on_where_it_was(undisturbed, tmp_path):
     file = write(tmp_path)
     for _ in range(2):

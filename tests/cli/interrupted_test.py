@@ -119,6 +119,7 @@ class Interrupted(unittest.TestCase):
         for flags in ([], ["--dry-run"]):
             text = " ".join(self.run_program("extend", self.file, "--factor", "4", "--in-place", *flags, status=1).split())
             self.assertIn("2 names (hard links)", text)
+            self.assertIn("--force", text)
             self.assertEqual(self.file.read_bytes(), self.bytes)
         self.run_program("extend", self.file, "--factor", "4", "--in-place", "-f")
         self.assertIn("2 names", self.run_program("extend", self.file, "--undo", "--in-place", status=1))

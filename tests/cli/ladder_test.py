@@ -41,7 +41,7 @@ class Ladder(InFolder):
 
     def test_it_doubles_the_trained_length_and_says_what_each_rung_costs(self):
         text = self.run_program("ladder", MODEL, "-c", "2k")
-        for words in ("3 rungs", "The model as it is", "turns off", "mapped once for all rungs", "-c 2k -o deploy"):
+        for words in ("3 rungs", "The model as it is", "turns from training", "mapped once for all rungs", "-c 2k -o deploy"):
             self.assertIn(words, text)
         self.assertEqual(list(self.root.iterdir()), [])
 
@@ -152,6 +152,20 @@ class Ladder(InFolder):
         self.assertIn("nothing in it is touched", self.refused(MODEL, "-c", "2k", "-o", self.root))
         self.assertEqual([path.name for path in self.root.iterdir()], ["mine.txt"])
 
+    def test_nothing_is_written_through_a_linked_folder(self):
+        elsewhere = self.root / "elsewhere"
+        self.run_program("ladder", MODEL, "-c", "2k", "-o", self.root / "real")
+        for way in ("plans", "llama.cpp", "gateway", "llama.cpp/1k"):
+            with self.subTest(way):
+                folder = self.root / way.replace("/", "-")
+                (folder / way).parent.mkdir(parents=True)
+                elsewhere.mkdir()
+                shutil.copy(self.root / "real" / "ladder.json", folder)
+                (folder / way).symlink_to(elsewhere)
+                self.refused(MODEL, "-c", "2k", "-o", folder, status=1)
+                self.assertEqual(list(elsewhere.iterdir()), [])
+                elsewhere.rmdir()
+
     def test_an_earlier_ladder_is_renewed_but_not_what_others_put_there(self):
         folder = self.root / "deploy"
         self.run_program("ladder", MODEL, "-c", "1k", "-o", folder)
@@ -161,7 +175,7 @@ class Ladder(InFolder):
         self.assertEqual((folder / "notes.txt").read_text(), "mine")
         (folder / "llama.cpp" / "presets.ini").write_text("mine")
         before = (folder / "ladder.json").read_text()
-        self.refused(MODEL, "-c", "1k", "-o", folder, status=1)
+        self.assertNotIn("-f", self.refused(MODEL, "-c", "1k", "-o", folder, status=1), "ladder has no such flag")
         self.assertEqual((folder / "llama.cpp" / "presets.ini").read_text(), "mine")
         self.assertEqual((folder / "ladder.json").read_text(), before)
 

@@ -61,7 +61,7 @@ class Outputs(unittest.TestCase):
     def test_a_file_of_somebody_else_is_replaced_only_if_that_is_asked_for(self):
         for content in (MINE.encode(), b"GGUF\3\0\0\0", b"x"):
             self.page.write_bytes(content)
-            self.refuses("report", self.run, "-o", self.page, saying="mrrope did not write it; -f replaces it")
+            self.refuses("report", self.run, "-o", self.page, saying="mrrope did not write it\nhint: -f replaces it")
         run("report", self.run, "-o", self.page, "-f")
         self.assertIn(b"mrrope", self.page.read_bytes()[:4096])
 
@@ -85,7 +85,7 @@ class Outputs(unittest.TestCase):
         for path in sorted(specs.iterdir()):
             before = path.read_bytes()
             path.write_text(MINE)
-            self.assertIn("mrrope did not write it", run("report", self.run, "-o", self.page, "--specs", specs, status=1))
+            self.assertIn("mrrope did not write it\nhint: -f", run("report", self.run, "-o", self.page, "--specs", specs, status=1))
             self.assertEqual(path.read_text(), MINE)
             run("report", self.run, "-o", self.page, "--specs", specs, "-f")
             self.assertEqual(path.read_bytes(), before)

@@ -25,7 +25,9 @@ class Behaviour:
         self.words = "too long"  # of a refusal
         self.body = None  # instead of every answer to a prompt
         self.same = True  # the same prompt has the same answer
+        self.count = None  # of tokens in any text; None: the right one
         self.asked = 0  # prompts
+        self.largest = 0  # bytes of a request
         self.__dict__.update(changes)
 
 
@@ -72,11 +74,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):  # pylint: disable=invalid-name
         how = self.server.behaviour
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        size = int(self.headers["Content-Length"])
+        how.largest = max(how.largest, size)
+        asked = json.loads(self.rfile.read(size))
         if self.refused():
             return
         if self.path == "/tokenize":
-            self.answer({"tokens": [0] * len(tokens_of(asked.get("content", asked.get("prompt", ""))))})
+            true = len(tokens_of(asked.get("content", asked.get("prompt", ""))))
+            self.answer({"tokens": [0] * (true if how.count is None else how.count)})
             return
         if self.path != "/v1/completions":
             self.answer({"error": "no such thing"}, 404)

@@ -84,6 +84,18 @@ class Probe(unittest.TestCase):
             self.assertIsNone(found["health"])
             self.assertIsNone(found["table"])
 
+    def test_a_server_that_miscounts_gets_no_longer_prompts_for_it(self):
+        # Each count that was too low once made the next text longer, up to 20 GB
+        for count, status in ((1, 0), (5, 0), (20, 0), (100_000, 1)):
+            with self.subTest(count), probe_server.running(count=count) as (url, how):
+                self.run_probe(url, status=status)
+                self.assertLess(how.largest, 50 * 2048)
+
+    def test_a_server_that_advertises_any_length_gets_no_prompt_of_any_length(self):
+        with probe_server.running(advertised=1 << 30) as (url, how):
+            self.run_probe(url, "--only", "length", status=1)  # what it counts is more than is read of an answer
+            self.assertLess(how.largest, 50_000_000)
+
     def test_a_length_that_is_not_served_is_an_error_and_its_refusal_is_quoted(self):
         with probe_server.running(accepts=1000) as (url, _):
             found = self.document(url, "--only", "length", status=3)

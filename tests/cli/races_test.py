@@ -223,8 +223,11 @@ class Locks(unittest.TestCase):
         # Two changes of one config.json both said that they were done; an undo between the two steps of a change took the
         # original away for good.
         commands.config(self.folder)
+        commands.gguf(self.folder)
         (self.folder / "second").mkdir()
-        locked = [(["extend", "hf", "--factor", "4"], "hf"), (["extend", "hf", "--factor", "4", "-o", "second"], "second"), (["extend", "hf", "--undo"], "hf")]
+        (self.folder / "ladder").mkdir()
+        locked = [(["ladder", "m.gguf", "-c", "16k", "-o", "ladder"], "ladder"),
+                  (["extend", "hf", "--factor", "4"], "hf"), (["extend", "hf", "--factor", "4", "-o", "second"], "second"), (["extend", "hf", "--undo"], "hf")]
         for words, place in locked:
             with self.subTest(words):
                 if words[-1] == "--undo":

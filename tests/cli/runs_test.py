@@ -6,6 +6,7 @@
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -212,6 +213,30 @@ class Pictures(unittest.TestCase):
         self.assertRegex(text, r"  none +▁+.*█+ 3\.\d\d\d\n")
         self.assertRegex(text, r"\^ trained 512 +2k\n")
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
+    def test_four_times_the_readings_are_compared_and_drawn_in_four_times_the_time(self):
+        """Work for each pair of texts would take sixteen times as long. Processor time depends on the machine and on what else
+        it does, their ratio little: the bound is the middle of 4 and 16 on a scale of ratios."""
+        line = json.dumps(next(synthetic.ppl_records()) | {"method": "METHOD", "key": "KEY", "document": "TEXT", "document_hash": "TEXT"})
+        page = self.folder / "page.html"
+        seconds = {"compare": [], "report": []}
+        for texts in (5000, 20_000):
+            many = synthetic.write_run(self.folder / f"{texts} texts", "ppl", [])
+            with open(many / "records.jsonl", "w", encoding="utf-8") as file:
+                for text in range(texts):
+                    for method in ("none", *(f"yarn:beta_fast={n}" for n in range(32, 39))):
+                        file.write(line.replace("TEXT", f"text {text}").replace("METHOD", method).replace("KEY", f"{text} {method}") + "\n")
+            for words in (["compare", many], ["report", many, "-o", page]):
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                done = subprocess.run([PROGRAM, *words], stdout=subprocess.DEVNULL, check=False,
+                                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (120, 120)))
+                self.assertEqual(done.returncode, 0)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                seconds[words[0]].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        for command, (few, more) in seconds.items():
+            with self.subTest(command=command, seconds=(few, more)):
+                self.assertLess(more, 8 * few)
+        self.assertIn("and 19000 more", page.read_text(encoding="utf-8"))
 
     def test_a_number_is_not_torn_from_its_interval(self):
         two = synthetic.write_run(self.folder / "two", "ppl", synthetic.ppl_records(texts=2))

@@ -148,6 +148,19 @@ TEST(GgufSplit, ACopyThatWouldReplaceAnyShardWritesNothing) {
   EXPECT_EQ(read_bytes(out / name(3, 3)), "precious");
 }
 
+// Renames that were interrupted left shards of two models, which loaded as one.
+TEST(GgufSplit, ASplitModelIsNotReplacedButWhatIsLeftOfACopyIs) {
+  const ThreeShards model;
+  const TempFolder out;
+  for (const int i : {1, 2, 3}) out.write(name(i, 3), "another");
+  const WriteOptions overwrite{.overwrite = true};
+  EXPECT_FALSE(write_gguf(*read_gguf(model.first), {}, out / name(1, 3), overwrite));
+  for (const int i : {1, 2, 3}) EXPECT_EQ(read_bytes(out / name(i, 3)), "another");
+  std::filesystem::remove(out / name(1, 3));  // a copy that was killed has no first shard
+  EXPECT_TRUE(write_gguf(*read_gguf(model.first), {}, out / name(1, 3), overwrite));
+  for (const int i : {2, 3}) EXPECT_EQ(read_bytes(out / name(i, 3)), read_bytes(model.folder / name(i, 3)));
+}
+
 TEST(GgufSplit, ATensorOfAnotherShardIsNotEdited) {
   const ThreeShards model;
   GgufEdits edits;

@@ -211,6 +211,8 @@ TEST(HfHostile, ErrorsNameTheFieldInTheWordsOfTheFile) {
       {yarn + R"("attention_factor": 0}})",
        "rope_scaling.attention_factor: expected a number between 1e-06 and 1000000, found 0"},
       {yarn + R"("truncate": 1}})", "rope_scaling.truncate: expected true or false, found a number"},
+      {head + R"("rope_scaling": {"rope_type": "mrope", "mrope_section": [1, 1, 1, 1, 1]}})",
+       "rope_scaling.mrope_section: expected at most 4 sections, found 5"},
       {lists + R"("short_factor": [1, 1], "long_factor": [1, 1, 1, 1]}})",
        "rope_scaling.short_factor: expected 4 factors, one per rotated pair, found 2"},
       {lists + R"("short_factor": [1, 1, 1, 1], "long_factor": [1, 1, 0, 1]}})",

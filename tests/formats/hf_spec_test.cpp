@@ -323,6 +323,39 @@ TEST(HfSpec, AModelTypeNobodyKnowsNeedsItsFieldsSpeltOut) {
             "position_embedding_type: no layer of this model rotates, so no table limits its length");
 }
 
+// Shaped as the files of Muse Glimmer, Granite SWA, MiMo V2 and DeepSeek V4 are: each once got a table on layers that
+// keep theirs, or do not rotate.
+TEST(HfSpec, AnUnknownModelWithAFieldThatMayShapeItsRotationIsRefusedByTheFieldsName) {
+  const std::string shape =
+      R"("head_dim": 128, "num_hidden_layers": 4, "max_position_embeddings": 131072, "rope_theta": 5e5,
+                              "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"],)";
+  const auto refused = [&](const std::string& more) {
+    const Result<RopeSpec> spec = config(R"({"model_type": "new", )" + shape + more + "}").rope_spec();
+    return spec ? "" : spec.error().where;
+  };
+  EXPECT_EQ(refused(R"("layer_rope_theta": [5e5, 0, 5e5, 0])"), "layer_rope_theta");
+  EXPECT_EQ(refused(R"("swa_rope_theta": 10000)"), "swa_rope_theta");
+  EXPECT_EQ(refused(R"("compress_rope_theta": 160000)"), "compress_rope_theta");
+  EXPECT_EQ(refused(R"("rope_parameters": {"main": {"rope_theta": 1e4}, "compress": {"rope_theta": 1.6e5}})"),
+            "rope_parameters.main");
+  EXPECT_EQ(refused(R"("rope_parameters": {"full_attention": {"rope_theta": 5e6, "xdrope_section": [1, 2]}})"),
+            "rope_parameters.full_attention.xdrope_section");
+  EXPECT_EQ(refused(R"("nope_layer_interval": 4)"), "nope_layer_interval");
+  EXPECT_EQ(refused(R"("layer_rope_theta": null, "rope_interleave": true, "no_rope_layers": [1, 0, 1, 0])"), "");
+  EXPECT_EQ(
+      refused(
+          R"("rope_parameters": {"full_attention": {"rope_theta": 5e6}, "sliding_attention": {"rope_theta": 1e4}})"),
+      "");
+}
+
+TEST(HfSpec, AModelOfDualChunkAttentionIsRefused) {
+  const std::string plain = test::config_text("qwen2.5-7b");
+  const std::string chunks =
+      plain.substr(0, plain.rfind('}')) + R"(, "dual_chunk_attention_config": {"chunk_size": 262144}})";
+  EXPECT_TRUE(config(plain).rope_spec());
+  EXPECT_EQ(config(chunks).rope_spec().error().where, "dual_chunk_attention_config");
+}
+
 TEST(HfSpec, NamesOfStrangersCanBeShown) {
   const std::string shape = R"(, "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 2,
                                "max_position_embeddings": 512, "rope_theta": 10000)";

@@ -5,8 +5,8 @@
 // in the journal. A change that really was interrupted, wherever, and whose recovery was, too, ends as the old bytes.
 //
 //   planted      | 0 and what to repair | size of the model, u16 | its bytes | the journal's bytes |
-//   interrupted  | 1 and which change   | last step | last step of the recovery | note, u16 | tensor | damages of 4
-//   bytes |
+//   interrupted  | 1 and which change   | last step | last step of the recovery | note, u16 | tensor |
+//                  damages of 4 bytes |
 #define XXH_INLINE_ALL
 #include <fcntl.h>
 #include <linux/falloc.h>

@@ -102,5 +102,21 @@ TEST(KlDivergence, IsZeroForTheSameAndAgreesWithTheDefinition) {
   });
 }
 
+// Models rule tokens of their vocabulary out, and the divergence of their rows was no number.
+TEST(KlDivergence, LeavesOutWhatBothRuleOut) {
+  on_every_target([] {
+    std::vector<float> p = random_row(100, 2, 3), q = random_row(100, 3, 3);
+    const double expected = kl_divergence(p, q);
+    for (std::vector<float>* row : {&p, &q}) {
+      for (const std::ptrdiff_t at : {0, 17, 101})
+        row->insert(row->begin() + at, -std::numeric_limits<float>::infinity());
+    }
+    EXPECT_NEAR(kl_divergence(p, q), expected, 1e-6 * expected);
+    q.front() = 0;
+    EXPECT_TRUE(std::isfinite(kl_divergence(p, q)));
+    EXPECT_EQ(kl_divergence(q, p), std::numeric_limits<double>::infinity());
+  });
+}
+
 }  // namespace
 }  // namespace mrrope::eval

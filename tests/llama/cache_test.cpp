@@ -145,6 +145,19 @@ TEST(Cancel, BetweenUbatchesRollsBackTheWholeCall) {
   }
 }
 
+TEST(Decode, IsTakenBackIfTheSinkThrows) {
+  MRROPE_NEED_TINY_MODELS();
+  const LlamaModel model = load(tiny("llama"));
+  LlamaContext context = context_of(model), fresh = context_of(model);
+  const std::vector<Token> head = random_tokens(model, 8, 1), tokens = random_tokens(model, 12, 2);
+  logits(context, head);
+  logits(fresh, head);
+  const LogitsSink broken = [](std::size_t, std::span<const float>) { throw std::bad_alloc(); };
+  EXPECT_THROW((void)context.decode(tokens, {}, broken), std::bad_alloc);
+  EXPECT_EQ(context.n_cached(), 8U);
+  EXPECT_EQ(logits(context, tokens), logits(fresh, tokens));
+}
+
 TEST(Cancel, AskedForBeforehandEndsTheNextCall) {
   MRROPE_NEED_TINY_MODELS();
   const LlamaModel model = load(tiny("llama"));

@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,8 +32,8 @@ def tune(folder, *arguments, status=0):
     return done
 
 
-def mrrope(*arguments, status=0):
-    done = subprocess.run([MRROPE, *map(str, arguments)], capture_output=True, text=True, check=False)
+def mrrope(*arguments, status=0, cwd=None):
+    done = subprocess.run([MRROPE, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd)
     assert done.returncode == status, done.stderr
     return done
 
@@ -109,6 +110,18 @@ def test_killed_at_random_and_continued_it_finds_the_same(tuned, tmp_path):
     assert result == expected
 
 
+# Minutes became tokens by the first record of the folder, whatever that was: here one that took long.
+def test_minutes_are_tokens_by_the_first_text_wherever_its_record_stands(tmp_path):
+    ask = ["-c", "1k", "--minutes", "0.01", "--threads", "1"]
+    said = tune(tmp_path / "t", *ask, status=2).stderr
+    file = tmp_path / "t/search/records.jsonl"
+    (record,) = records(tmp_path / "t/search")
+    other = {**record, "key": "another", "method": "linear", "seconds": 1e3}
+    file.write_text("".join(json.dumps(one) + "\n" for one in (other, record)))
+    assert tune(tmp_path / "t", *ask, status=2).stderr == said
+    assert len(records(tmp_path / "t/search")) == 2
+
+
 def test_what_an_engine_cannot_carry_is_not_searched(tmp_path):
     # llama.cpp takes any table for this architecture; for the JSON of another engine the file is of the wrong kind
     done = tune(tmp_path / "t", *SMALL, "--target", "vllm", status=2)
@@ -126,6 +139,20 @@ def test_a_wrong_word_is_an_error_that_says_what_would_do(tmp_path, arguments, s
     done = subprocess.run([MRROPE, "tune", MODEL, "-o", tmp_path / "t", *arguments], capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2)
     assert said in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("link", ["tuned", "tuned/search", "tuned/search/records.jsonl", "tuned/records.jsonl"])
+def test_a_search_that_names_no_folder_writes_through_no_link(tuned, tmp_path, link):
+    shutil.copytree(tuned[0], tmp_path / "tuned")
+    there, elsewhere = tmp_path / link, tmp_path / "elsewhere"
+    there.rename(elsewhere)
+    if elsewhere.is_file():
+        elsewhere.write_text("my only key")
+    before = {path: path.read_bytes() for path in [elsewhere, *elsewhere.rglob("*")] if path.is_file()}
+    there.symlink_to(elsewhere)
+    done = subprocess.run([MRROPE, "tune", MODEL, *SMALL], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_the_search_and_its_front_are_kept_beside_the_plan(tuned):
@@ -154,12 +181,22 @@ def test_plan_knows_the_search_that_measured_this_very_model(tuned, tmp_path):
     assert json.loads(mrrope("inspect", tmp_path / "longer.gguf", "--json").stdout)["context_extended"] == result["plan"]["context_target"]
     # Another length, another file: a search says nothing about them
     there = subprocess.run([MRROPE, "plan", MODEL, "-c", "2k"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert "This model was not measured;" in " ".join(there.split()) and "mrrope tune" in there.splitlines()[-1]
+    assert "--plan tuned" not in there and "mrrope tune" in there.splitlines()[-1]
     other = bytearray(MODEL.read_bytes())
     other[-1] ^= 1
     (tmp_path / "other.gguf").write_bytes(other)
     there = subprocess.run([MRROPE, "plan", "other.gguf", "-c", "1k"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert "This model was not measured;" in " ".join(there.split())
+    assert "--plan tuned" not in there
+    # A plan that was not measured, a search of somebody else: what a stranger put here says nothing
+    planted = tmp_path / "planted"
+    shutil.copytree(folder, planted / "tuned")
+    (planted / "tuned" / "plan.json").write_text(mrrope("plan", MODEL, "-c", "1k", "--method", "linear", "--json").stdout)
+    assert "--plan tuned" not in mrrope("plan", MODEL, "-c", "1k", cwd=planted).stdout
+    shutil.copy(folder / "plan.json", planted / "tuned")
+    assert "--plan tuned" in mrrope("plan", MODEL, "-c", "1k", cwd=planted).stdout
+    if os.geteuid() == 0:
+        os.chown(planted / "tuned" / "tune.json", 65534, -1)
+        assert "--plan tuned" not in mrrope("plan", MODEL, "-c", "1k", cwd=planted).stdout
     # A damaged one is no reason to stop
     (tmp_path / "tuned").unlink()
     (tmp_path / "tuned").mkdir()

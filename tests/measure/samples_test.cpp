@@ -16,7 +16,9 @@ using Slots = std::set<std::tuple<std::int64_t, std::int64_t, double>>;  // leng
 
 Slots slots(const BenchmarkOptions& options, const char* task = "niah", std::size_t items = 0) {
   Slots out;
-  for (const SampleSlot& slot : slots_of(options, *find_task(task), items)) {
+  const Result<std::vector<SampleSlot>> found = slots_of(options, *find_task(task), items);
+  EXPECT_TRUE(found);
+  for (const SampleSlot& slot : *found) {
     EXPECT_TRUE(out.emplace(slot.request.length, slot.request.index, slot.request.depth.value_or(-1)).second);
   }
   return out;
@@ -78,6 +80,16 @@ TEST(Samples, AreNoMoreThanTheItemsOfAFileAndAsManyAsAskedWithoutOne) {
   EXPECT_EQ(slots(options, "code_debug", 2).size(), 2U);
   EXPECT_EQ(slots(options, "passkey", 2).size(), 2U);
   EXPECT_EQ(slots(options, "passkey", 0).size(), 8U);
+}
+
+// Without shards a sample divided by nought.
+TEST(Samples, OfAShardThatIsNoneAreAnError) {
+  for (const auto& [shard, shards] : {std::pair{0, 0}, {0, -1}, {-1, 2}, {2, 2}}) {
+    const BenchmarkOptions options{.tasks = {}, .lengths = {4096}, .shard = shard, .shards = shards};
+    const auto found = slots_of(options, *find_task("niah"), 0);
+    ASSERT_FALSE(found) << shard << "/" << shards;
+    EXPECT_EQ(found.error().option, "shard");
+  }
 }
 
 }  // namespace

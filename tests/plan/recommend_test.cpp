@@ -29,7 +29,7 @@ TEST(Recommend, ProgressiveConversionAtTheSmallestSufficientFactor) {
   EXPECT_DOUBLE_EQ(plan.factor, 10000.0 / 4096);
   const Explanation why = explain(plan);
   EXPECT_TRUE(mentions(why.reasons, "smallest that covers 10000 tokens"));
-  EXPECT_TRUE(mentions(why.reasons, "Cost at short lengths"));
+  EXPECT_TRUE(mentions(why.reasons, "Drift: within the trained 4096 tokens"));
   EXPECT_TRUE(mentions(why.reasons, "No pair meets an angle"));
 }
 

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "mrrope/records.h"
+#include "runs/run_files.h"
 #include "tests/support/answers.h"
 #include "tests/support/temporary_folder.h"
 
@@ -63,6 +64,8 @@ TEST_F(MergeTest, ShardsBecomeTheRunTheyAreShardsOf) {
   EXPECT_EQ(file(output() + "/run.json"), file(whole + "/run.json"));
   expect_nothing_left(5);
   EXPECT_TRUE(RunFolder::open(output(), info_));  // and can be continued
+  const auto mode = [](const std::string& path) { return std::filesystem::status(path).permissions(); };
+  EXPECT_EQ(mode(output()), mode(whole)) << "as open as any new folder";
 }
 
 TEST_F(MergeTest, EqualKeysAreKeptOnceAndContradictionsCounted) {
@@ -110,6 +113,14 @@ TEST_F(MergeTest, RunsMeasuredInDifferentWaysAreNotOneRun) {
   ASSERT_FALSE(merged);
   EXPECT_EQ(merged.error().where, folder_.path("2"));
   EXPECT_EQ(merged.error().message.find("was measured with cache-type-k q8_0, not f16 as "), 0U);
+}
+
+TEST_F(MergeTest, ARunFromBeforeItemsWereDrawnIsNotOneWithALaterOne) {
+  RunInfo drawn = info_;
+  drawn.settings.emplace(kDrawnSetting, kDrawnBySeed);
+  const std::string before = shard("before", 0, 1), after = shard("after", 1, 2, drawn);
+  EXPECT_FALSE(merge_runs({before, after}, output()));
+  EXPECT_FALSE(merge_runs({after, before}, output()));
 }
 
 TEST_F(MergeTest, ATornLastLineOfAnyInputIsLeftOutAndNamed) {

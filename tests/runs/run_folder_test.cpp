@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "mrrope/records.h"
+#include "runs/run_files.h"
 
 namespace mrrope::eval {
 namespace {
@@ -159,6 +160,18 @@ TEST_F(RunFolderTest, RecordsOfSomebodyElseAreNotTouched) {
   EXPECT_FALSE(fs::exists(folder() + "/run.json"));
 }
 
+// A folder from a stranger once emptied whatever the link led to: a last line without an end was taken for a damaged
+// one.
+TEST_F(RunFolderTest, ALinkInThePlaceOfTheRecordsIsRefused) {
+  ASSERT_TRUE(RunFolder::open(folder(), info_));
+  const fs::path token = root_ / "token";
+  std::ofstream(token) << "my only key";
+  fs::remove(log());
+  fs::create_symlink(token, log());
+  EXPECT_FALSE(RunFolder::open(folder(), info_));
+  EXPECT_EQ(fs::file_size(token), 11U);
+}
+
 // A line of 60 MB took 1.3 GB.
 TEST_F(RunFolderTest, ALineIsBoundedBeforeItIsParsed) {
   {
@@ -201,6 +214,16 @@ TEST_F(RunFolderTest, OtherSettingsNeedAnotherFolder) {
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().code, ErrorCode::inconsistent);
   EXPECT_EQ(run.error().message, "this folder was measured with flash-attn auto, not off; take another one");
+}
+
+// Files have an order, so what was asked from their beginning is no part of what a seed draws.
+TEST_F(RunFolderTest, AFolderFromBeforeItemsWereDrawnIsNotContinued) {
+  ASSERT_TRUE(RunFolder::open(folder(), info_));
+  RunInfo drawn = info_;
+  drawn.settings.emplace(kDrawnSetting, kDrawnBySeed);
+  const Result<RunFolder> run = RunFolder::open(folder(), drawn);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, ErrorCode::inconsistent);
 }
 
 TEST_F(RunFolderTest, TwoProcessesDoNotWriteIntoOneFolder) {

@@ -92,6 +92,28 @@ TEST(Statistics, PairsFindADifferenceThatMeansCannot) {
   EXPECT_NEAR(back.ratio * c.ratio, 1, 1e-12);
 }
 
+// Resamples are drawn once for a number of documents, and thrown away when they are too many.
+TEST(Statistics, AnIntervalDoesNotDependOnWhatWasComparedBefore) {
+  const auto compared = [](int documents) {
+    std::mt19937 random(3);
+    std::vector<Record> records;
+    for (int d = 0; d < documents; ++d) {
+      for (const char* method : {"yarn", "mrrope-pro"}) {
+        records.push_back(record(method, std::to_string(d), {1 + std::uniform_real_distribution<>()(random)}));
+      }
+    }
+    return compare_ppl(records, "mrrope-pro", 4, "yarn", 4, 256);
+  };
+  const Comparison before = compared(10);
+  for (const int documents : {997, 998, 999, 1000}) compared(documents);
+  const Comparison after = compared(10);
+  EXPECT_EQ(before.ratio_low, after.ratio_low);
+  EXPECT_EQ(before.ratio_high, after.ratio_high);
+  // What 10 000 resamples of 1000 values say is Student's interval, but for their own noise
+  EXPECT_NEAR(std::log(compared(1000).ratio_high / compared(1000).ratio),
+              std::log(compared(1001).ratio_high / compared(1001).ratio), 1e-3);
+}
+
 // 200 experiments without a difference: one in twenty may look like one, 10 ± 3.1 by chance. Plain percentiles of six
 // values would find some 27, of ten some 20.
 TEST(Statistics, NoDifferenceIsFoundWhereThereIsNone) {

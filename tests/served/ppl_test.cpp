@@ -204,7 +204,7 @@ TEST(ScoringServers, AreNotThoseThatTellNothingOfPromptsAndTheErrorSaysWhatToDo)
     EXPECT_EQ(scoring.error().code, ErrorCode::unsupported);
     EXPECT_EQ(scoring.error().message.find(software + " does not say"), 0U) << scoring.error().message;
     EXPECT_NE(scoring.error().message.find("vLLM and SGLang"), std::string::npos);
-    EXPECT_NE(scoring.error().message.find("mrrope eval ppl -m model.gguf"), std::string::npos);
+    EXPECT_NE(scoring.error().message.find("llama.cpp measures perplexity here"), std::string::npos);
   }
 }
 

@@ -56,7 +56,7 @@ TEST_F(ExtendModel, RefusesFewerTokensAndAsManyWithoutAChange) {
   for (const auto& [context, method] : {std::pair(256, "yarn"), {511, "abf:base=20000"}, {512, "none"}}) {
     const Error error = refusal(plan(context, method));
     EXPECT_EQ(error.code, ErrorCode::invalid_argument);
-    EXPECT_EQ(to_string(error), "plan: the model already reaches 512 tokens; ask for more");
+    EXPECT_EQ(to_string(error), "plan: the model already reaches 512 tokens; ask for more, such as 1k");
   }
   EXPECT_TRUE(extend_model(model(), plan(512, "abf:base=20000"), {.output = folder_ / "out.gguf"}));
 }

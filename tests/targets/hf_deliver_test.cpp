@@ -197,6 +197,21 @@ TEST(HfDeliver, OverridesForVllmHoldTheWholePlan) {
   }
 }
 
+// vLLM's draft reads the folder and not the overrides: beyond the trained length it was right about nothing.
+TEST(HfDeliver, AModelWithDraftLayersIsServedFromAFolderOnly) {
+  const ModelFile plain = fixture("qwen3-8b");
+  HfConfig config = *plain.hf();
+  const RopeSpec spec = *rope_spec(plain);
+  const Plan plan = *make_plan(spec, 2 * spec.context_trained, test::method("yarn"));
+  EXPECT_TRUE(hf_overrides(plan, config));
+  ASSERT_TRUE(config.set("mtp_num_hidden_layers", "1"));
+  EXPECT_EQ(hf_overrides(plan, config).error().where, "mtp_num_hidden_layers");
+  const ModelFile model{plain.path, config};
+  const Result<Delivery> folder = deliver("vllm", plan, model);
+  ASSERT_TRUE(folder) << to_string(folder.error());
+  EXPECT_FALSE(says(folder->commands, "--hf-overrides"));
+}
+
 TEST(HfDeliver, SlidingLayersOfGemma3KeepTheirTable) {
   const ModelFile model = fixture("gemma-3-4b");
   Plan plan;

@@ -225,11 +225,14 @@ TEST(TasksAnswers, NumbersAreFoundAgainBySorting) {
   EXPECT_GE(medians.size(), 6U);
 }
 
+// Of made_texts(), from 0.
+std::size_t question_of(const Sample& sample) { return std::stoul(sample.labels.at("id")) - 1; }
+
 TEST(TasksAnswers, TheDocumentOfTheQuestionIsInThePromptOnceAndWhole) {
   for (const std::int64_t length : {1024, 4096, 131'072}) {
     for (std::int64_t index = 0; index < 60; index += 7) {
       const Sample sample = made("qa_1", {.length = length, .index = index});
-      const auto q = static_cast<std::size_t>(index) % 50;
+      const std::size_t q = question_of(sample);
       const std::string& gold = made_texts().documents[q * 7];
       ASSERT_EQ(sample.needles.size(), 1U);
       EXPECT_EQ(text_of(sample, sample.needles[0]), gold);
@@ -252,12 +255,14 @@ TEST(TasksAnswers, TwoDocumentsOfAQuestionAreBothThere) {
   ASSERT_EQ(sample.needles.size(), 2U);
   std::set<std::string> found;
   for (const Needle& n : sample.needles) found.insert(std::string(text_of(sample, n)));
-  EXPECT_EQ(found, (std::set{texts.documents[21], texts.documents[22]}));
+  const std::size_t first = 7 * question_of(sample);
+  EXPECT_EQ(found, (std::set{texts.documents[first], texts.documents[first + 1]}));
   EXPECT_NEAR(sample.depth, 0.2, 0.05);
 }
 
 TEST(TasksAnswers, QuestionsThatContradictTheirDocumentsAreErrorsThatNameTheFlag) {
-  const TaskTexts good = made_texts();
+  TaskTexts good = made_texts();
+  good.questions.resize(1);
   std::vector<TaskTexts> bad(7, good);
   bad[0].questions.clear();
   bad[1].documents.clear();
@@ -304,7 +309,7 @@ const TaskTexts& item_texts() {
     };
     TaskTexts out;
     for (const char* name : {"longbench2", "code_debug", "longbook_choice_eng"}) {
-      out.items[name] = {choice, answered("text", "", {"x"})[0]};
+      out.items[name] = {choice};
     }
     out.items["longdialogue_qa_eng"] = answered("JACK: Who are you, $$MASK$$?", "", {"ACE"});
     out.items["longbook_qa_eng"] = answered("A book.", "Who is it?", {"Ann Lee", "Ann"});
@@ -330,10 +335,46 @@ TEST(TasksAnswers, ItemsAreAskedWholeOrNotAtAll) {
     const Result<Sample> small = make_sample(*find_task(name), item_texts(), {.length = 400, .index = 0}, count_pieces);
     ASSERT_FALSE(small);
     EXPECT_EQ(small.error().option, "lengths");
-    EXPECT_EQ(make_sample(*find_task(name), item_texts(), {.index = 2}, count_pieces).error().option, "items");
     EXPECT_EQ(make_sample(*find_task(name), item_texts(), {.index = 1}, count_pieces).error().option, "items");
+    TaskTexts no_letter = item_texts();
+    no_letter.items.at(name)[0].answers = {"x"};
+    EXPECT_EQ(make_sample(*find_task(name), no_letter, {}, count_pieces).error().option, "items");
   }
   EXPECT_EQ(made("longdialogue_qa_eng", {.index = 0}, count_pieces, item_texts()).references[0], "ACE");
+}
+
+// InfiniteBench's files are in the order of depth, and the first 20 of its 590 passkeys stand within the first 4 % of
+// their texts. (tests/llama/test_benchmarks.py says which items a seed draws.)
+TEST(TasksAnswers, ItemsAndQuestionsAreDrawnFromTheWholeFileEachOnce) {
+  TaskTexts texts = made_texts();
+  texts.questions.resize(1);
+  for (int i = 0; i < 590; ++i) {
+    texts.items["passkey"].push_back({.task = {},
+                                      .id = std::to_string(i),
+                                      .context = "The pass key is 1.",
+                                      .question = {},
+                                      .options = {},
+                                      .answers = {"1"}});
+    if (i > 0) texts.questions.push_back(texts.questions[0]);
+  }
+  for (const char* task : {"passkey", "qa_1"}) {
+    const auto drawn = [&](std::uint64_t seed, std::int64_t count) {
+      std::vector<int> out;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const Sample sample = made(task, {.length = 2048, .seed = seed, .index = i}, count_pieces, texts);
+        out.push_back(std::stoi(sample.labels.at("id")));
+      }
+      return out;
+    };
+    const std::vector<int> few = drawn(42, 20);
+    std::set<int> fifths;
+    for (const int id : few) fifths.insert(id * 5 / 591);
+    EXPECT_EQ(fifths.size(), 5U) << task;
+    EXPECT_NE(drawn(43, 20), few) << task;
+    const std::vector<int> all = drawn(42, 590);
+    EXPECT_EQ(std::set<int>(all.begin(), all.end()).size(), 590U) << task;
+    EXPECT_TRUE(std::equal(few.begin(), few.end(), all.begin())) << task;
+  }
 }
 
 // InfiniteBench's questions lead into the answer: a last space is a token of its own, so what leads in begins the turn.
@@ -402,7 +443,8 @@ TEST(TasksAnswers, EveryAnswerThatIsCalledRightScoresOneAndBeginsNoOther) {
   }
   // Both spellings of a question's answer
   const Sample question = made("qa_1", {.length = 2048, .index = 3});
-  EXPECT_EQ(question.answers, (std::vector<std::string>{" shade3", " the shade3"}));
+  const std::string shade = "shade" + std::to_string(question_of(question));
+  EXPECT_EQ(question.answers, (std::vector<std::string>{" " + shade, " the " + shade}));
 }
 
 TEST(TasksAnswers, EachTaskIsScoredByItsOwnRule) {

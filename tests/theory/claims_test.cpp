@@ -137,24 +137,30 @@ TEST(BoundTable, FirstZeroIsNotThePapersFigure) {
   EXPECT_GT(*zeros_of("yarn").first_zero, 11000);
   EXPECT_GT(*zeros_of("yarn-rotations").first_zero, 15000);
   EXPECT_LT(*zeros_of("mrrope-pro").first_zero, 15000);
-  // What does hold: the trend of Pro stays positive the longest of the paper's methods.
-  for (const char* other : {"none", "ntk", "yarn", "yarn-rotations", "mrrope-uni"}) {
-    EXPECT_GT(*zeros_of("mrrope-pro").smoothed_first_zero, *zeros_of(other).smoothed_first_zero) << other;
-  }
 }
 
-// On another model, too, plain RoPE, YaRN, Pro is the order, with either YaRN; but Pro is not the furthest. The numbers
-// are those of a scan in plain Python.
-TEST(BoundTable, OnQwenProIsAheadOfBothYarnsAndUniAheadOfPro) {
-  const Spectrum s = test::qwen25_3b();
-  const auto smoothed = [&](const char* method) {
-    return *bound_zeros(inv_freq(s, table(s, 4, test::method(method)).pair_factors), band(s)).smoothed_first_zero;
+// The numbers are those of a scan that computes tables and sums on its own.
+TEST(BoundTable, TheWindowDecidesWhichMethodReachesFurthest) {
+  const auto zeros = [](const Spectrum& s, double factor, const char* method, int window) {
+    const std::vector<double> theta = inv_freq(s, table(s, factor, test::method(method)).pair_factors);
+    return *bound_zeros(theta, band(s), 1 << 20, window).smoothed_first_zero;
   };
-  EXPECT_EQ(smoothed("none"), 122927);
-  EXPECT_EQ(smoothed("yarn"), 368610);
-  EXPECT_EQ(smoothed("yarn-rotations"), 391147);
-  EXPECT_EQ(smoothed("mrrope-pro"), 447908);
-  EXPECT_EQ(smoothed("mrrope-uni"), 486740);
+  struct Row {
+    int window;
+    std::int64_t none, yarn, yarn_rotations, uni, pro;
+  };
+  for (const auto& [window, none, yarn, yarn_rotations, uni, pro] : {Row{64, 2639, 32864, 26157, 35807, 31665},
+                                                                     {256, 4581, 41362, 26203, 44279, 47061},
+                                                                     {1024, 5714, 57828, 44513, 56847, 48416}}) {
+    const Spectrum s = test::llama2_7b();
+    EXPECT_EQ(zeros(s, 16, "none", window), none);
+    EXPECT_EQ(zeros(s, 16, "yarn", window), yarn);
+    EXPECT_EQ(zeros(s, 16, "yarn-rotations", window), yarn_rotations);
+    EXPECT_EQ(zeros(s, 16, "mrrope-uni", window), uni);
+    EXPECT_EQ(zeros(s, 16, "mrrope-pro", window), pro);
+  }
+  EXPECT_EQ(zeros(test::qwen25_3b(), 4, "mrrope-pro", 512), 447908);
+  EXPECT_EQ(zeros(test::qwen25_3b(), 4, "mrrope-uni", 512), 486740);
 }
 
 TEST(Linear, IsNotAConversion) {

@@ -11,6 +11,11 @@ PLANS = ("none", "linear", "ntk", "yarn-rotations", "yarn", "mrrope-uni", "mrrop
 READING = "ppl"  # the measure that has perplexities; all others have answers
 
 
+def source_of(text):
+    """What a text is a part of: chapters of one book are one witness. The LaTeX of the atlas is one book, the Stacks Project."""
+    return "stacks-project.tex" if text.endswith(".tex") else text
+
+
 def order(plan):
     """Sorts names of plans as tables list them."""
     base, _, cache = plan.partition(":cache=")

@@ -6,8 +6,7 @@ import json
 from . import DATA, READING, order
 from .items import read_lines, read_runs
 
-FEWEST = 3  # texts or prompts
-NOTICED = 0.5  # percent of perplexity: who reads the answers sees no smaller difference
+FEWEST = 3  # sources of texts, or prompts
 SEEN = {READING: 5.0, "answers": 10.0}  # half an interval, percent or points: a wider one would miss what matters
 # Parts of the window from the trained length to the target: its second half, the rest, and where it begins
 LONGEST, HALF, AT_TRAINED = "longest", "half", "trained"
@@ -18,7 +17,7 @@ class Difference:
     """Of `plan` to `against`. Perplexities in percent, answers in points of 100, likelihoods of right answers in nats a token."""
 
     length: int
-    count: int  # texts or prompts
+    count: int  # sources of texts, or prompts
     value: float
     low: float
     high: float
@@ -37,9 +36,8 @@ def judged(length, count, percent, differs, too_few, sign, measure):
     value, low, high = percent
     too_few = too_few or count < FEWEST
     differs = differs and not too_few
-    small = measure == READING and abs(value) < NOTICED
     blind = not differs and (high - low) / 2 > SEEN[measure]
-    return Difference(length, count, value, low, high, differs, too_few, blind, 0 if not differs or small else 1 if sign * value > 0 else -1)
+    return Difference(length, count, value, low, high, differs, too_few, blind, 0 if not differs else 1 if sign * value > 0 else -1)
 
 
 def reading_difference(row):

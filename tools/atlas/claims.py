@@ -2,10 +2,10 @@
 """Each claim of the paper as a difference that a cell shows or does not show, and the rule from cells to a verdict.
 
 A cell stands for a claim's model and extension: the claim's two plans at its length. It is
-  for         the better plan of the claim is better, `mrrope compare` marks it as a difference, and it is large enough to notice
+  for         the better plan of the claim is better, and `mrrope compare` marks it as a difference
   against     the other one is
   tied        neither
-Where there are too few texts or prompts to tell anything, or so few that the interval of a tie is wider than what matters, it does
+Where there are too few sources or prompts to tell anything, or so few that the interval of a tie is wider than what matters, it does
 not count. The verdict over the cells of all models, or of one:
 
   holds            every cell is for
@@ -32,12 +32,16 @@ class Claim:
     better: str
     worse: str
     at: str = LONGEST  # AT_TRAINED: the cost at short lengths
+    besides: str = ""  # what was measured, and is no cell: its records are not in the tree
 
 
+TO_32K = "two texts of smollm2-135m x4 ([study](smollm2-135m.md))"
 CLAIMS = (
-    Claim("Pro reads better than YaRN as published", "Tables 1, 4", "ppl", "mrrope-pro", "yarn-rotations"),
+    Claim("Pro reads better than YaRN as published", "Tables 1, 4", "ppl", "mrrope-pro", "yarn-rotations",
+          besides=f"the other way round at 32k on {TO_32K}"),
     Claim("Pro reads better than YaRN as engines run it", "Tables 1, 4", "ppl", "mrrope-pro", "yarn"),
-    Claim("Progressive before uniform: Pro reads better than Uni", "Tables 1, 4", "ppl", "mrrope-pro", "mrrope-uni"),
+    Claim("Progressive before uniform: Pro reads better than Uni", "Tables 1, 4", "ppl", "mrrope-pro", "mrrope-uni",
+          besides=f"the other way round at 32k on {TO_32K}"),
     Claim("Uni reads better than YaRN as published in the first half of the window", "Section 4.2", "ppl", "mrrope-uni",
           "yarn-rotations", HALF),
     Claim("and YaRN as published better than Uni at its end", "Section 4.2", "ppl", "yarn-rotations", "mrrope-uni"),
@@ -48,7 +52,8 @@ CLAIMS = (
     Claim("Pro finds more needles than YaRN as published", "Figure 4", "needles", "mrrope-pro", "yarn-rotations"),
     Claim("Pro finds more needles than YaRN as engines run it", "Figure 4", "needles", "mrrope-pro", "yarn"),
     Claim("Pro finds more passkeys and numbers than YaRN as published", "Table 3", "passkeys", "mrrope-pro", "yarn-rotations"),
-    Claim("Pro finds more passkeys and numbers than YaRN as engines run it", "Table 3", "passkeys", "mrrope-pro", "yarn"),
+    Claim("Pro finds more passkeys and numbers than YaRN as engines run it", "Table 3", "passkeys", "mrrope-pro", "yarn",
+          besides="so at 8 times the length of tiny-512 under plans for 16 times ([tuning](../tune.md))"),
     Claim("Pro is better at RULER than YaRN as published", "Table 2", "ruler", "mrrope-pro", "yarn-rotations"),
     Claim("Pro is better at RULER than YaRN as engines run it", "Table 2", "ruler", "mrrope-pro", "yarn"),
     Claim("Pro is better at LongBench-v2 than YaRN", "Table 5", "longbench2", "mrrope-pro", "yarn"),

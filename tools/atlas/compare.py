@@ -10,8 +10,9 @@ import json
 import pathlib
 import subprocess
 import tempfile
+from statistics import fmean
 
-from . import READING, order, plan_text
+from . import READING, order, plan_text, source_of
 from .items import STRETCH, rounded, write_lines
 
 DIGITS = 5
@@ -35,19 +36,32 @@ def measures(model):
     return ([READING] if model.readings else []) + sorted({cell[0] for cell in model.answers})
 
 
+def by_source(model, plans):
+    """{source: {(plan, factor): {length: {text: its sum}}}}"""
+    found = {}
+    for (plan, factor, text), read in model.readings.items():
+        if (plan, factor) in plans:
+            lengths = found.setdefault(source_of(read["name"]), {}).setdefault((plan, factor), {})
+            for length, nll in read["nll"].items():
+                lengths.setdefault(length, {})[text] = nll
+    return found
+
+
 def reading_records(model, plans):
-    """Texts and lengths are those that an extension was measured on: the plain model may have been measured on more."""
-    asked = {}
-    for (plan, factor, text), found in model.readings.items():
-        if (plan, factor) in plans and factor != 1:
-            asked.setdefault(text, set()).update(found["nll"])
-    for (plan, factor, text), found in sorted(model.readings.items()):
-        points = [{"length": length, "predicted": length - 1, "nll": nll}
-                  for length, nll in sorted(found["nll"].items()) if length in asked.get(text, ())]  # fmt: skip
-        if points and (plan, factor) in plans:
-            yield {**RECORD, "task": READING, "method": plan, "factor": factor, "document": found["name"], "document_hash": text,
-                   "points": points, "bucket": STRETCH, "bucket_nll": found["stretches"], "kl_tokens": 0, "kl": 0, "inv_freq": [],
-                   "attention_scale": 1}  # fmt: skip
+    """A record per source, the mean of those texts that all plans have read: parts of one source resemble each other, so `compare`
+    must not count them as many. Lengths are those of the extension: the plain model may have been measured on more."""
+    for source, of_plans in sorted(by_source(model, plans).items()):
+        wanted = sorted({length for (_, factor), lengths in of_plans.items() if factor != 1 for length in lengths})
+        texts = {length: set.intersection(*(set(lengths[length]) for lengths in of_plans.values() if length in lengths)) for length in wanted}
+        name = min(text for lengths in of_plans.values() for read in lengths.values() for text in read)
+        for (plan, factor), lengths in sorted(of_plans.items()):
+            points = [{"length": length, "predicted": length - 1, "nll": fmean(lengths[length][text] for text in texts[length])}
+                      for length in wanted if length in lengths and texts[length]]  # fmt: skip
+            if points:
+                stretches = zip(*(model.readings[plan, factor, text]["stretches"] for text in texts[points[-1]["length"]]))
+                yield {**RECORD, "task": READING, "method": plan, "factor": factor, "document": source, "document_hash": name,
+                       "points": points, "bucket": STRETCH, "bucket_nll": [fmean(stretch) for stretch in stretches], "kl_tokens": 0,
+                       "kl": 0, "inv_freq": [], "attention_scale": 1}  # fmt: skip
 
 
 def answer_records(model, measure, plans):

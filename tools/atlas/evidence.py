@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
 """src/plan/evidence_table.h: what `mrrope plan` says was measured of a method, from the differences of the atlas.
 
-A method meets another in the places where choice.py lets plans meet; the recommended method is held against the YaRN that engines
+Plans meet in perplexity at the longest and at the trained length, and in each kind of answers at its longest; the recommended method is held against the YaRN that engines
 run, every other one against the recommended.
 """
 from . import READING, ROOT
-from .cells import AT_TRAINED
-from .choice import places
+from .cells import AT_TRAINED, LONGEST
 
 FILE = ROOT / "src" / "plan" / "evidence_table.h"
 RECOMMENDED, DEPLOYED = "mrrope-pro", "yarn"
@@ -36,6 +35,13 @@ struct Meeting {
 
 inline constexpr Meeting kMeetings[] = {
 """
+
+
+def places(cells, factor):
+    """(measure, part of the window) of each place in which plans meet."""
+    for measure, s in cells.measures():
+        if s == factor:
+            yield from ((measure, part) for part in ((LONGEST, AT_TRAINED) if measure == READING else (LONGEST,)))
 
 
 def kind_of(measure, part):

@@ -1,27 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""docs/results/README.md: which plan to take, the paper's claims, what the theory predicts, what there is."""
+"""docs/results/README.md: how methods compare, the paper's claims, what the theory predicts, what there is."""
 from . import FRONT, READING, length_text
-from .cells import FEWEST, NOTICED, SEEN, shown
-from .choice import answer
-from .claims import CLAIMS, NOT_ASKED, NOT_MEASURED, NOT_YET, TOO_FEW, found_of, verdict
+from .cells import FEWEST, SEEN, shown
+from .claims import CLAIMS, NOT_ASKED, NOT_MEASURED, NOT_YET, found_of, verdict
+from .evidence import METHODS, RECOMMENDED, tallies
 from .model_page import anchor, table
 from .theory import OUTCOMES, PREDICTORS, correlation
 
+OTHERS = [method for method in METHODS if method != RECOMMENDED]
 HEAD = """# Results
 
 Made by `tools/atlas.py pages` from what is in [atlas](atlas): every text and every prompt under every plan, in some bytes each; no figure
-is typed. `tools/atlas.py --check` derives figures and pages again, `rerun` measures cells again from scratch.
+of a cell is typed. `tools/atlas.py --check` derives figures and pages again, `rerun` measures cells again from scratch.
 """
-CHOICE = """## Which plan should I take?
+METHODS_TEXT = """## How do the methods compare?
 
-S is the factor, target length / trained length. `mrrope compare` compares every two plans in perplexity, at the trained length and at the
-longest (in the second half of the window), and in each kind of answers at its longest. The plan to take is the one with the most wins after
-its losses are subtracted. **Sure**: it never loses, and wins against each other plan at least once. **Likely**: it wins against each more
-often than it loses. **A guess**: it leads overall, but not against each; among plans that are equal, chance alone often makes such a leader.
-**Open**: nobody leads.
-"""
-CHOICE_END = """
-This is about models as small as these; `mrrope tune` measures yours ([tune](../tune.md)).
+S is the factor, target length / trained length. Each cell counts where {RECOMMENDED} is better : worse : tied against another method: in
+perplexity at the trained length and at the longest (in the second half of the window), and in each kind of answers at its longest. Cells of
+one model share its weights and texts, and one difference in twenty is chance, so these counts do not say which plan to take. `mrrope tune`
+measures your model ([tune](../tune.md)).
 """
 CLAIMS_TEXT = """## The paper's claims
 
@@ -30,17 +27,17 @@ are tied. **Depends**: some do, and some show one in the other direction. **Does
 claimed. **Tied**: no cell shows a difference. Perplexity is in percent (less is better), answers in points of 100; perplexity at a length is
 that of all tokens up to there, those within the trained length included.
 
-\\* marks a difference: for perplexity a 95 % interval without zero, for answers p < 0.05 in the paired test, so that an interval of answers may
-exclude zero without a star. One star in twenty is chance, and cells of one model share its weights and texts. Perplexities that differ by
-less than {NOTICED:g} % count as tied. Not counted: fewer than {FEWEST} texts or prompts ("n = 2"), and ties whose interval is wider than ± {ppl:g} % or
-± {answers:g} points ("?"). **Too few to tell**: no cell counts. Links lead to the cells.
+\\* marks a difference: for perplexity a 95 % interval without zero, for answers p < 0.05 in the paired test, whatever the interval. One star
+in twenty is chance, and cells of one model share its weights and texts. Texts count by source: chapters of one book are one text, their
+mean. Not counted: fewer than {FEWEST} sources or prompts ("n = 2"), and ties whose interval is wider than ± {ppl:g} % or ± {answers:g} points
+("?"). **Too few to tell**: no cell counts. Links lead to the cells. *Besides*: measured elsewhere, not in the verdict.
 """
 THEORY = """## Does the theory predict?
 
 Spearman's rank correlation between what `mrrope analyze` says of a plan and what we measured, over the plans of a model at an extension
 (without `none`), averaged over extensions and measures, then over models. +1 means exactly the theory's order. ± is where 95 % of such
 averages would lie if the theory said nothing; a model counts once, because its cells share weights, plans and texts. Behind it: the lowest
-and the highest correlation, and how many there are.
+and the highest correlation, and how many there are. Unseen angles are no order of these plans: only ntk has any.
 """
 MAKE = """## To make it
 
@@ -53,21 +50,11 @@ MAKE = """## To make it
 """
 
 
-def take_rows(models):
-    factors = sorted({factor for cells in models for factor in cells.factors()})
-    groups = [(f"{factor:g}", [(cells, factor) for cells in models if factor in cells.factors()]) for factor in factors]
-    if len(factors) > 1 and len(models) > 1:
-        groups.append(("all of these", [(cells, factor) for cells in models for factor in cells.factors()]))
-    for name, group in groups:
-        found = answer(group)
-        if found is None:
-            yield [name, "", TOO_FEW, "", ""]
-        else:
-            meetings = f"{found.plans[0]} against " + "; ".join(f"{other} {b} : {w} : {t}" for other, (b, w, t) in sorted(found.meetings.items()))
-            if found.left_out:
-                meetings += f" (not measured everywhere: {', '.join(found.left_out)})"
-            take = found.plans[0] if len(found.plans) == 1 else f"level: {', '.join(found.plans)}"
-            yield [name, take, found.certainty, meetings, str(found.models)]
+def method_rows(models):
+    for factor in sorted({factor for cells in models for factor in cells.factors()}):
+        found = [tallies(models, factor, RECOMMENDED, other) for other in OTHERS]
+        sums = [[sum(counts) for counts in zip(*kinds.values())] for kinds, _ in found]
+        yield [f"{factor:g}", *("{} : {} : {}".format(*one) if any(one) else "" for one in sums), str(max(count for _, count in found))]
 
 
 def claim_rows(models):
@@ -79,7 +66,7 @@ def claim_rows(models):
             texts.append(f"{name} {verdict(mine)}: {', '.join(cell_text(claim, one) for one in mine)}")
         counting = sum(one.difference.counts for one in cells)
         said = f"**{verdict(cells)}**, {counting} cell{'s' if counting != 1 else ''}" if cells else NOT_YET
-        yield [claim.text, claim.place, said, "; ".join(texts)]
+        yield [claim.text, claim.place, said, "; ".join(texts) + (f"; besides: {claim.besides}" if claim.besides else "")]
     for text, place in NOT_ASKED:
         yield [text, place, NOT_MEASURED, ""]
 
@@ -117,8 +104,7 @@ def model_rows(models):
 
 
 def page(models):
-    lines = [HEAD, CHOICE, *table(["S", "take", "how sure", "better : worse : tied", "models"], list(take_rows(models)), 4),
-             CHOICE_END, CLAIMS_TEXT.format(NOTICED=NOTICED, FEWEST=FEWEST, **SEEN), *table(["claim", "in the paper", "verdict", "cells"], list(claim_rows(models)), 4), "",
+    lines = [HEAD, METHODS_TEXT.format(RECOMMENDED=RECOMMENDED), *table(["S", *OTHERS, "models"], list(method_rows(models))), "", CLAIMS_TEXT.format(FEWEST=FEWEST, **SEEN), *table(["claim", "in the paper", "verdict", "cells"], list(claim_rows(models)), 4), "",
              THEORY, *table(["", *(outcome[0] for outcome in OUTCOMES)], list(theory_rows(models))), "",
              "## Models", "", *table(["model", "trained for", "measured at", "last"], list(model_rows(models)), 4), "",
              *older(), MAKE]  # fmt: skip

@@ -46,19 +46,20 @@ def likelihood_text(values):
 
 def reading_table(cells, factor):
     lengths = cells.lengths(READING, factor)
-    rows, texts = [], set()
+    rows, sources = [], set()
     for plan in cells.plans(READING, factor):
         values = cells.values(READING, factor, plan)
         last = values[max(values)][1]
-        texts.update(row[2] for row in values.values())
+        sources.update(row[2] for row in values.values())
         found = row_of(values, lengths, lambda row: f"{row[0]:.3f}",
                        lambda length: shown(cells.difference(READING, factor, plan, baseline_of(plan), length), " %"))  # fmt: skip
         rows.append([plan, *found, "" if last is None else f"{last:.3f}"])
     yield from table(["perplexity", *map(length_text, lengths), "last 2k"], rows)
     names, read = cells.texts(factor), READ_IN_TRAINING.get(cells.name, ())
-    yield from ("", f"{range_text(texts)} texts ({', '.join(names)}); in round brackets the difference to {BASELINE}, on the same texts.")
-    if len(chapters := [name for name in names if name.endswith(".tex")]) > 1:
-        yield from ("", f"{len(chapters)} of them are chapters of one book and begin alike, so they say less than as many separate texts.")
+    chapters = sum(name.endswith(".tex") for name in names)
+    one = f"; the {chapters} .tex are chapters of one book and count as one, their mean" if chapters > 1 else ""
+    yield from ("", f"{len(names)} texts ({', '.join(names)}) of {range_text(sources)} sources{one}. In round brackets the difference to "
+                    f"{BASELINE}, on the same texts.")  # fmt: skip
     if cells.name not in READ_IN_TRAINING:
         yield from ("", "The model may have read them in its training: differences between plans count, perplexities less.")
     elif known := [name for name in names if name in read]:

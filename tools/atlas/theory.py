@@ -31,8 +31,7 @@ class Predictor:
 
 
 PREDICTORS = (
-    Predictor("unseen", "exposure: angles that training never saw, largest ratio", -1),
-    Predictor("drift", "drift: turns that short texts are displaced by", -1),
+    Predictor("drift", "drift: how far phases move from training within the trained length", -1),
     Predictor("bound", "bound: distance at which B(m), smoothed, is first not positive", +1),
     Predictor("kind", "kind: regressive, uniform, progressive", +1),
 )

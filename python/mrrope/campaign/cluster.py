@@ -49,8 +49,11 @@ def run_on_cluster(
 
 
 def _connect(ray: Any, address: str | None, progress: Progress) -> None:
-    """Ray gives what it starts 30 s, however busy the machine is: a second start finds its files in memory."""
+    """Ray gives what it starts 30 s, however busy the machine is: a second start finds its files in memory. Workers
+    import from the folder in which it is started: from one that nobody can have prepared."""
+    here = os.getcwd()
     for left in reversed(range(_STARTS)):
+        os.chdir("/")
         try:
             ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="warning")
             return
@@ -60,6 +63,8 @@ def _connect(ray: Any, address: str | None, progress: Progress) -> None:
             if not left or address not in (None, "local"):
                 raise Error(f"{said}; --local does without", "input/output", address or "") from None
             progress.note(f"{said}; trying again")
+        finally:
+            os.chdir(here)
 
 
 class _Driver:

@@ -71,7 +71,7 @@ def _run(words: list[str]) -> int:
     parser.add_argument("--flops", type=float, default=costs.FLOPS, metavar="F",
                         help="with --dry-run: operations a second of one GPU (4e14, docs/scale.md)")  # fmt: skip
     asked = parser.parse_args(words)
-    campaign = read_campaign(asked.file, asked.scale == "tiny")
+    campaign = read_campaign(asked.file, asked.scale == "tiny", not asked.dry_run)
     if asked.output:
         campaign = dataclasses.replace(campaign, output=os.path.abspath(asked.output))
     if asked.dry_run:

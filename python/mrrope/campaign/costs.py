@@ -36,6 +36,8 @@ def estimate(campaign: Campaign, gpus: int, flops: float) -> list[str]:
                  f"jobs of {len(campaign.measurements)} measurements, {prompts * len(campaign.models):,} prompts, "
                  f"{tokens * len(campaign.models):,} tokens")  # fmt: skip
     lines.append(f"{hours:,.1f} GPU-hours at {flops:.2g} operations a second{_on_all(campaign, gpus, hours)}")
+    if missing := list(dict.fromkeys(path for one in campaign.measurements for path in one.missing())):
+        lines.append(f"not there yet, each counted as one file: {', '.join(missing)}")
     disk = prompts * len(campaign.models) * _RECORD_BYTES + jobs * _LOG_BYTES
     lines.append(f"{disk / 1e6:,.1f} MB of records and logs in {campaign.output}")
     return lines

@@ -77,7 +77,8 @@ class Campaign:
     published: str  # values to stand beside ours; empty: none
 
 
-def read_campaign(file: str, tiny: bool = False) -> Campaign:
+def read_campaign(file: str, tiny: bool = False, data: bool = True) -> Campaign:
+    """`data`: what is measured on has to be there."""
     path = pathlib.Path(file)
     table = Table(document(path), str(path))
     if (schema := table.text("schema", f'"{SCHEMA}"')) != SCHEMA:
@@ -93,17 +94,17 @@ def read_campaign(file: str, tiny: bool = False) -> Campaign:
         table = Table({**document(path), **replaced}, str(path))
         table.text("schema")
         table.has("tiny")
-    return _campaign(table, _paths_from(path.parent), others if tiny else {})
+    return _campaign(table, _paths_from(path.parent), others if tiny else {}, data)
 
 
-def _campaign(table: Table, path: Callable[[str], pathlib.Path], others: dict[str, object]) -> Campaign:
+def _campaign(table: Table, path: Callable[[str], pathlib.Path], others: dict[str, object], data: bool) -> Campaign:
     name = checked_name(table.text("name"), table.place("name"))
     models = tuple(_model(value, where, path) for value, where in table.list("models", "a list of models"))
     plans = tuple(_plan(value, where, path) for value, where in table.list("plans", "a list of plans"))
     lengths = read_lengths(table, "lengths") if table.has("lengths") else ()
     cache_types = read_cache_types(table)
     measurements = tuple(
-        read_measurement(value, where, lengths, cache_types, path, others)
+        read_measurement(value, where, lengths, cache_types, path, others, data)
         for value, where in table.list("measurements", "a list of measurements")
     )
     longest = max(one.lengths[-1] for one in measurements)

@@ -46,7 +46,7 @@ class Folder:
         """For one driver at a time. A kill gives it free, whatever else it leaves behind."""
         self.path.mkdir(parents=True, exist_ok=True)
         self._refuse_another_content(campaign)
-        with open(self.path / "lock", "a+b", opener=_no_link) as lock:
+        with open(self.path / "lock", "a+b", opener=no_link) as lock:
             if not _locked(lock):
                 lock.seek(0)
                 who = lock.read(200).decode(errors="replace").strip() or "another process"
@@ -79,14 +79,14 @@ class Folder:
     def is_held(self) -> bool:
         """Whether a driver runs."""
         try:
-            with open(self.path / "lock", "r+b", opener=_no_link) as lock:
+            with open(self.path / "lock", "r+b", opener=no_link) as lock:
                 return not _locked(lock)
         except OSError:
             return False
 
     def log(self, event: str, job: Job, **more: object) -> None:
         line = json.dumps({"time": round(time.time(), 3), "event": event, "job": job.name, **more})
-        with open(self.path / "events.jsonl", "a", encoding="utf-8", opener=_no_link) as file:
+        with open(self.path / "events.jsonl", "a", encoding="utf-8", opener=no_link) as file:
             file.write(line + "\n")
 
     # ---- by workers
@@ -95,7 +95,8 @@ class Folder:
     def at_work(self, job: Job) -> Iterator[None]:
         mark = self.path / "running" / job.name.replace("/", "+")
         mark.parent.mkdir(exist_ok=True)
-        mark.write_text(f"{socket.gethostname()} {os.getpid()}\n", encoding="utf-8")
+        with open(mark, "w", encoding="utf-8", opener=no_link) as file:
+            file.write(f"{socket.gethostname()} {os.getpid()}\n")
         try:
             yield
         finally:
@@ -152,7 +153,7 @@ def write_text_whole(path: pathlib.Path, text: str) -> None:
     """Complete or not there, also for those who read it meanwhile and after a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
-    with open(aside, "w", encoding="utf-8", opener=_no_link) as file:
+    with open(aside, "w", encoding="utf-8", opener=no_link) as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
@@ -163,7 +164,7 @@ def _asked(step: Step) -> str:
     return hashlib.sha256("\0".join((step.measurement.kind, *step.words)).encode()).hexdigest()[:32]
 
 
-def _no_link(path: str, flags: int) -> int:
+def no_link(path: str, flags: int) -> int:
     """A folder may come from anybody: what a link in it leads to is not written."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 

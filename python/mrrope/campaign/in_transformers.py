@@ -21,7 +21,7 @@ import time
 from .. import __version__, _core
 from ..errors import Error
 from ..measuring import Prompt, Reader, Tokens
-from ..patching import put
+from ..patching import put, tables
 from ..tuning_items import contents_of
 from .reading import tokens as parsed
 
@@ -140,7 +140,7 @@ class _Measured:
         ]
         places = range(0, len(ids), _BUCKET)  # nll[i] is that of token i + 1
         buckets = [sum(nll[max(0, place - 1) : place + _BUCKET - 1]) for place in places]
-        reaching = min(self._plan.groups, key=lambda group: group.inv_freq[-1])
+        inv_freq, scale = min(tables(model), key=lambda table: table[0][-1])  # of the layers that reach farthest
         return {
             "task": "ppl",
             "document": name,
@@ -150,14 +150,14 @@ class _Measured:
             "bucket_nll": buckets,
             "kl_tokens": 0,
             "kl": 0.0,
-            "inv_freq": reaching.inv_freq.tolist(),
-            "attention_scale": reaching.attention_scale,
+            "inv_freq": inv_freq,
+            "attention_scale": scale,
         }
 
     # ---- benchmarks
 
     def _samples(self, tokens: Tokens) -> Iterator[Work]:
-        """Of this shard: the same samples as elsewhere, though shards are cut otherwise."""
+        """Of this shard: the same samples as elsewhere."""
         tasks, samples, depths = _DEFAULTS[self._asked.kind]
         generated = _core.generated_tasks(self._asked.kind)
         tasks = self._asked.tasks or tasks
@@ -167,16 +167,12 @@ class _Measured:
                 raise Error(f'expected one of {", ".join(generated)}', "unsupported", f"--tasks {task}")
         depths = self._asked.depths or depths
         shard, _, shards = self._asked.shard.partition("/")
-        at = 0
+        samples = self._asked.samples or samples
         for task in tasks:
-            for length in self._asked.lengths:
-                for index in range((self._asked.samples or samples) * max(depths, 1)):
-                    at += 1
-                    if (at - 1) % int(shards) != int(shard):
-                        continue
-                    depth = None if not depths else index % depths / (depths - 1) if depths > 1 else 0.5
-                    key = self._key(task, length, self._asked.seed, index, depth, self._asked.haystack)
-                    yield key, functools.partial(self._answer, tokens, task, length, index, depth)
+            slots = _core.samples_of(task, self._asked.lengths, samples, depths, int(shard), int(shards))
+            for length, index, depth in slots:
+                key = self._key(task, length, self._asked.seed, index, depth, self._asked.haystack)
+                yield key, functools.partial(self._answer, tokens, task, length, index, depth)
 
     def _answer(
         self, tokens: Tokens, task: str, length: int, index: int, depth: float | None, model: Any

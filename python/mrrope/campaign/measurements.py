@@ -60,6 +60,12 @@ class Measurement:
             words += ["--shard", f"{shard}/{shards}"]
         return words
 
+    def missing(self) -> list[str]:
+        """Of its files, those that are not there."""
+        named = [self.values[key] for key in ("texts", *_FILES) if key in self.values]
+        paths = [path for one in named for path in ([one] if isinstance(one, str) else one)]
+        return [path for path in paths if not pathlib.Path(path).is_file()]
+
     def tokens(self) -> list[tuple[int, int]]:
         """(length, prompts): what a plan has to read. An estimate from above: what does not fit is left out later."""
         caches = max(1, len(self.cache_types))
@@ -74,10 +80,10 @@ class Measurement:
 
 def read_measurement(
     value: object, where: str, lengths: tuple[int, ...], cache_types: tuple[str, ...],
-    path: Callable[[str], pathlib.Path], others: dict[str, object],
+    path: Callable[[str], pathlib.Path], others: dict[str, object], data: bool,
 ) -> Measurement:  # fmt: skip
     """`lengths` and `cache_types`: of the whole campaign. `others`: values that stand in the place of the file's own
-    where the kind has such a key (`tiny`)."""
+    where the kind has such a key (`tiny`). `data`: its files have to be there."""
     table = Table(value, where)
     kind = table.text("kind", "one of " + ", ".join(KINDS))
     if kind not in KINDS:
@@ -92,7 +98,7 @@ def read_measurement(
         said = "expected lengths here or for the whole campaign, such as [4k, 8k]"
         raise Error(said, "malformed", table.place("lengths"))
     cache_types = read_cache_types(table) or cache_types
-    values = {key: _value(table, key, path) for key in KINDS[kind] if _given(table, key)}
+    values = {key: _value(table, key, path, data) for key in KINDS[kind] if _given(table, key)}
     table.end()
     if (needed := _NEEDED.get(kind)) and needed not in values:
         raise Error(f"expected {needed}, found nothing", "malformed", table.place(needed))
@@ -118,14 +124,14 @@ def _given(table: Table, key: str) -> bool:
     return table.has(key) and (key != "generate" or table.flag(key))
 
 
-def _value(table: Table, key: str, path: Callable[[str], pathlib.Path]) -> str | tuple[str, ...]:
+def _value(table: Table, key: str, path: Callable[[str], pathlib.Path], data: bool) -> str | tuple[str, ...]:
     if key == "texts":
-        return _texts(table, path)
+        return _texts(table, path, data)
     if key == "tasks":
         return table.texts(key, "names of tasks")
     if key in _FILES:
         file = path(table.text(key, "a file"))
-        if not file.is_file():
+        if data and not file.is_file():
             raise Error("there is no such file", "input/output", f"{table.place(key)}: {file}")
         return str(file)
     if key == "generate":
@@ -135,15 +141,15 @@ def _value(table: Table, key: str, path: Callable[[str], pathlib.Path]) -> str |
     return str(table.whole(key, 0, 2**31, 0))
 
 
-def _texts(table: Table, path: Callable[[str], pathlib.Path]) -> tuple[str, ...]:
+def _texts(table: Table, path: Callable[[str], pathlib.Path], data: bool) -> tuple[str, ...]:
     """Files by name or pattern, in the order of their names: a shard's texts are the same on every machine."""
     found: list[str] = []
     for pattern in table.texts("texts", "files of text, or patterns"):
         whole = str(path(pattern))
         files = [whole] if pathlib.Path(whole).is_file() else sorted(glob.glob(whole, recursive=True))
         files = [file for file in files if pathlib.Path(file).is_file()]
-        if not files:
+        if not files and data:
             said = "no file has this name or fits this pattern"
             raise Error(said, "input/output", f"{table.place('texts')}: {whole}")
-        found += files
+        found += files or [whole]
     return tuple(dict.fromkeys(found))

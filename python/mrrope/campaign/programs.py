@@ -16,6 +16,7 @@ import time
 import urllib.request
 
 from ..errors import Error, printable
+from .folder import no_link
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def serving(
 
 @contextlib.contextmanager
 def _started(words: list[str], log: pathlib.Path, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    with log.open("ab") as out:
+    with open(log, "ab", opener=no_link) as out:
         out.write(f"$ {shlex.join(words)}\n".encode())
         out.flush()
         process = subprocess.Popen(
@@ -91,7 +92,7 @@ def _started(words: list[str], log: pathlib.Path, environment: Mapping[str, str]
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=out,
-            env={**os.environ, "OMP_WAIT_POLICY": "passive", **environment},
+            env={**os.environ, "OMP_WAIT_POLICY": "passive", "PYTHONSAFEPATH": "1", **environment},
         )
     try:
         yield process

@@ -59,6 +59,9 @@ bool lock(int descriptor, bool exclusive) noexcept;
 // A descriptor that one process can have at a time, or -1.
 int lock_folder(const std::string& folder) noexcept;
 
+// The owner of new files; 0 where files have none.
+std::uint32_t user() noexcept;
+
 // Whether somebody who is in the way of a new file under this name has it open.
 bool is_held(const std::string& path) noexcept;
 

@@ -108,8 +108,13 @@ void set_mode(const std::string& path, std::uint32_t mode) noexcept {
 }
 
 bool lock(int descriptor, bool exclusive) noexcept {
-  return ::flock(descriptor, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+  while (::flock(descriptor, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
+    if (errno != EINTR) return errno != EWOULDBLOCK;
+  }
+  return true;
 }
+
+std::uint32_t user() noexcept { return ::geteuid(); }
 
 int lock_folder(const std::string& folder) noexcept {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -239,6 +239,8 @@ bool lock(int descriptor, bool exclusive) noexcept {
 
 // The folder itself, open for adding files, and for one at a time: who only looks, or adds files by their names, is not
 // in the way, and nothing lies in the folder that could be mistaken or planted.
+std::uint32_t user() noexcept { return 0; }
+
 int lock_folder(const std::string& folder) noexcept {
   Handle held(folder, FILE_ADD_FILE | FILE_READ_ATTRIBUTES, FILE_SHARE_READ | FILE_SHARE_DELETE, OPEN_EXISTING,
               FILE_FLAG_BACKUP_SEMANTICS);

@@ -28,9 +28,6 @@ Result<std::string> make_unique_folder(const std::string& start) {
 }
 
 Result<void> name_folder(const std::string& folder, const std::string& name) {
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  (void)::chmod(folder.c_str(), 0777 & ~mask);
   if (::renamex_np(folder.c_str(), name.c_str(), RENAME_EXCL) == 0) return {};
   if (errno != EEXIST) return os_error("name the finished folder", name, errno);
   return Error{ErrorCode::invalid_argument, "exists already; take another name, or remove it", name};

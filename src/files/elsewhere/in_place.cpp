@@ -40,6 +40,6 @@ Result<void> rename_file(const std::string& path, const std::string& name) {
   return {};
 }
 
-bool is_own(const FileStatus&) noexcept { return false; }
+bool is_own(const FileStatus& status) noexcept { return status.owner == calls::user(); }
 
 }  // namespace mrrope::base

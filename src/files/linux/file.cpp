@@ -48,11 +48,13 @@ std::string temporary_name(const std::string& target) { return target + ".XXXXXX
 constexpr mode_t kPermissions = 07777;
 constexpr mode_t kPrivate = 0600;
 
-// mkstemp makes files that only their owner can read; ours are as open as the umask lets them be.
-std::uint32_t default_mode() noexcept {
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  return 0666 & ~mask;
+// As open as a file that takes this unused name would be: umask() tells only by changing it, for other threads, too.
+std::uint32_t default_mode(const std::string& unused) {
+  const File probe(::open(unused.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666), unused);
+  if (probe.descriptor() < 0) return kPrivate;
+  ::unlink(unused.c_str());
+  const Result<FileStatus> status = probe.status();
+  return status ? status->mode : kPrivate;
 }
 
 std::uint64_t nanoseconds(const timespec& time) noexcept {
@@ -216,7 +218,8 @@ Result<PendingFile> PendingFile::create(const std::string& target, bool overwrit
   std::string temporary = temporary_name(target);
   const int named = ::mkostemps(temporary.data(), 4, O_CLOEXEC);
   if (named < 0) return os_error("create a file", folder, errno);
-  return PendingFile(File(named, target), target, std::move(temporary), overwrite, default_mode());
+  const std::uint32_t mode = default_mode(temporary + ".tmp");  // mkostemps makes files that only their owner can read
+  return PendingFile(File(named, target), target, std::move(temporary), overwrite, mode);
 }
 
 PendingFile::~PendingFile() {

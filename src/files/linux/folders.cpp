@@ -27,9 +27,6 @@ Result<std::string> make_unique_folder(const std::string& start) {
 }
 
 Result<void> name_folder(const std::string& folder, const std::string& name) {
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  (void)::chmod(folder.c_str(), 0777 & ~mask);
   // Without the flag: a file system that does not know it. rename(2) itself never replaces a folder with files in it.
   if (::renameat2(AT_FDCWD, folder.c_str(), AT_FDCWD, name.c_str(), RENAME_NOREPLACE) != 0 &&
       (errno != EINVAL || std::rename(folder.c_str(), name.c_str()) != 0)) {

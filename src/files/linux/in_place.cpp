@@ -15,8 +15,11 @@ namespace mrrope::base {
 namespace {
 
 Result<void> lock_as(int kind, const File& file, const char* message) {
-  if (::flock(file.descriptor(), kind | LOCK_NB) == 0 || errno != EWOULDBLOCK) return {};
-  return Error{ErrorCode::io, message, file.path()};
+  while (::flock(file.descriptor(), kind | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return Error{ErrorCode::io, message, file.path()};
+    if (errno != EINTR) return {};  // no locks here
+  }
+  return {};
 }
 
 constexpr const char* kFileIsChanged = "another process is changing this file";
