@@ -12,6 +12,7 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "cli/chart.h"
+#include "cli/climb_plan.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/known.h"
@@ -36,7 +37,8 @@ struct Options {
 
 std::string bullet() { return terminal().unicode ? " · " : ", "; }
 
-void print_head(const Plan& plan, bool chosen) {
+// `outlook`: what the engine makes of the plan.
+void print_head(const Plan& plan, bool chosen, const Outlook& outlook) {
   const LayerGroup& group = plan.spec.groups[0];
   std::string model = plan.spec.name.empty() ? "" : plan.spec.name + bullet();
   model += fmt::format("{} pairs{}base {}{}trained for {} tokens", group.rotary_dim / 2, bullet(),
@@ -46,6 +48,8 @@ void print_head(const Plan& plan, bool chosen) {
   const GroupPlan& table = plan.groups[0];
   const double a = table.attention_scale;
   std::string line = brief(plan.method) + (chosen ? "" : " (recommended)");
+  if (outlook.choice && outlook.choice->plan.method != plan.method)
+    line += fmt::format("; extend writes {}", brief(outlook.choice->plan.method));
   line += a == 1 ? bullet() + "attention scale 1"
                  : fmt::format("{}attention scale {:.4f} (logits x {:.4f})", bullet(), a, a * a);
   print_fact("plan", line);
@@ -71,7 +75,8 @@ void print_explanation(const Plan& plan) {
 void print_known(const Plan& plan, const Known& known, bool chosen) {
   if (!known.trouble.empty()) print_fact("note", known.trouble);
   if (!known.folder.empty()) {
-    print_fact("measured", fmt::format("mrrope tune measured this very model ({}). {}", known.folder, known.sentence));
+    print_fact("measured", fmt::format("According to {}/tune.json, mrrope tune measured this very model. {}",
+                                       known.folder, known.sentence));
   } else if (const std::string measured = explain(plan).measured; !measured.empty()) {
     print_fact("known",
                measured + (chosen ? "" : " Yours may differ: mrrope tune measures it, and finds its own plan."));
@@ -150,7 +155,7 @@ void print_comparison(const Plan& plan) {
   print("\n{}", table.text());
   print("{}\n",
         dim(fmt::format("  s mid: pair {}; unseen: pairs with new angles, and how far beyond training;", middle)));
-  print("{}\n", dim("  short drift: turns the most displaced pair is off within the trained length"));
+  print("{}\n", dim("  short drift: turns that phases move from training within the trained length"));
 }
 
 bool same_choice(const Plan& a, const Plan& b) {
@@ -220,6 +225,12 @@ int run_plan(const Options& options) {
   // What to plan
   const Result<Model> model = load_model(options.model);
   if (!model) return fail(model.error());
+  if (names_climb(options.method)) {
+    if (options.csv || !options.length.empty() || !options.engine.empty()) {
+      return fail({ErrorCode::invalid_argument, "takes no --csv, --length or --target", "--method climb"});
+    }
+    return print_climb(options.model, *model, options.method, options.json);
+  }
   std::optional<Method> method;
   if (!options.method.empty()) {
     const Result<Method> parsed = parse_method(options.method);
@@ -268,7 +279,7 @@ int run_plan(const Options& options) {
   } else if (options.csv) {
     print_csv(*plan);
   } else {
-    print_head(*plan, method.has_value());
+    print_head(*plan, method.has_value(), outlook);
     if (model->extended) print_fact("note", "mrrope extended this model before; the plan starts from what was trained");
     if (model->file) {
       const double bytes = cache_bytes(*model->file, plan->context_target);
@@ -299,14 +310,16 @@ void add_plan(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("plan",
                                              "how to reach a longer context: the plan, why, and the alternatives\n"
                                              "\n"
-                                             "  mrrope plan model.gguf -c 32k\n"
+                                             "  mrrope plan Llama-3.1-8B.gguf -c 256k\n"
                                              "  mrrope plan --spec dim=128,base=10000,ctx=4096 -c 64k\n"
                                              "  mrrope plan --spec dim=128,base=5e5,ctx=8k -c 32k --json > plan.json\n"
                                              "  mrrope plan plan.json\n");
   add_model_options(*command, options->model);
   command
-      ->add_option("--method", options->method,
-                   "NAME[:key=value]...[+MODIFIER]..., see mrrope methods\n(default: the recommended one)")
+      ->add_option(
+          "--method", options->method,
+          "NAME[:key=value]...[+MODIFIER]..., see mrrope methods;\nclimb:METHOD: a table that grows with the text\n"
+          "(default: the recommended one)")
       ->type_name("METHOD");
   command
       ->add_option("--length", options->length,

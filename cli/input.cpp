@@ -23,11 +23,6 @@ namespace {
 
 constexpr std::size_t kMaxFile = std::size_t{64} << 20;
 
-Error at(std::string flag, Error error) {
-  error.where = error.where.empty() ? std::move(flag) : std::move(flag) + " " + error.where;
-  return error;
-}
-
 Error no_file_to_correct() {
   return {ErrorCode::invalid_argument, "corrects what a model file says; a spec or a plan has its own length",
           "--trained"};
@@ -60,6 +55,11 @@ Result<void> load_file(const ModelOptions& options, Model& model) {
 }
 
 }  // namespace
+
+Error at(std::string flag, Error error) {
+  error.where = error.where.empty() ? std::move(flag) : std::move(flag) + " " + error.where;
+  return error;
+}
 
 Result<std::int64_t> target_of(const ModelOptions& options, const Model& model) {
   if (!options.context.empty() && !options.factor.empty()) {

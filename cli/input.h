@@ -49,6 +49,9 @@ Result<Model> load_model(const ModelOptions& options);
 // The check of an option with a number: CLI::Range would let nan pass.
 CLI::Validator number_between(double min, double max);
 
+// The same error, in a flag.
+Error at(std::string flag, Error error);
+
 // "none,yarn:truncate=false,mrrope-pro".
 Result<std::vector<Method>> parse_methods(const std::string& text);
 

@@ -14,7 +14,7 @@ Result<const NodeTable*> Tables::table_for(const ggml_tensor& node, nodes::NodeP
   const int group = by_plan ? nodes::extended_group_of(plan_->spec, place.layer) : -1;
   const Result<const Pair*> pair = pair_for(node, group);
   if (!pair) return pair.error();
-  return place.in_cache ? &(*pair)->moved : &(*pair)->fresh;
+  return place.cache != nullptr ? &(*pair)->moved : &(*pair)->fresh;
 }
 
 // Compared on every call, because a context may be given other factors under the same address.

@@ -16,6 +16,22 @@ namespace mrrope::cli {
 
 namespace {
 
+Result<eval::Candidate> row_of_method(std::string_view spelling, const RopeSpec& spec, std::int64_t target) {
+  const auto of_this_model = [](const Error& error) { return Error{error.code, to_string(error), "--methods"}; };
+  if (names_climb(spelling)) {
+    const Result<Climb> climb = parse_climb(spelling);
+    if (!climb) return at("--methods", climb.error());
+    Result<eval::Candidate> row = eval::candidate_of(spec, target, *climb);
+    return row ? row : of_this_model(row.error());
+  }
+  const Result<Method> method = parse_method(spelling);
+  if (!method) return at("--methods", method.error());
+  if (spell(*method) == "none") return eval::Candidate{"none", 1, std::nullopt};
+  Result<Plan> plan = make_plan(spec, target, *method);
+  if (!plan) return of_this_model(plan.error());
+  return eval::Candidate{spell(*method), plan->factor, *std::move(plan)};
+}
+
 Result<std::vector<eval::Candidate>> methods_of(const EvalOptions& options, const RopeSpec& spec) {
   std::string factors = options.factors;
   if (factors.empty()) {
@@ -24,9 +40,8 @@ Result<std::vector<eval::Candidate>> methods_of(const EvalOptions& options, cons
     }
     factors = "1";
   }
-  const Result<std::vector<Method>> methods = parse_methods(
-      options.methods.empty() ? "none,linear,ntk,yarn,yarn-rotations,mrrope-uni,mrrope-pro" : options.methods);
-  if (!methods) return methods.error();
+  const std::string methods =
+      options.methods.empty() ? "none,linear,ntk,yarn,yarn-rotations,mrrope-uni,mrrope-pro" : options.methods;
   std::vector<eval::Candidate> candidates;
   for (const std::string_view part : base::split(factors, ',')) {
     const Result<double> factor = parse_number(part);
@@ -34,18 +49,13 @@ Result<std::vector<eval::Candidate>> methods_of(const EvalOptions& options, cons
       return Error{ErrorCode::invalid_argument, fmt::format("expected a number of at least 1, found \"{}\"", part),
                    "--factor"};
     }
-    for (const Method& method : *methods) {
-      const bool plain = std::holds_alternative<None>(method.law) && spell(method) == "none";
-      const auto same = [&](const eval::Candidate& c) { return !c.plan && plain; };
-      if (std::any_of(candidates.begin(), candidates.end(), same)) continue;
-      if (plain) {
-        candidates.push_back({"none", 1, std::nullopt});
-        continue;
-      }
-      const auto target = static_cast<std::int64_t>(std::llround(*factor * static_cast<double>(spec.context_trained)));
-      Result<Plan> plan = make_plan(spec, target, method);
-      if (!plan) return Error{plan.error().code, to_string(plan.error()), "--methods"};
-      candidates.push_back({spell(method), plan->factor, *std::move(plan)});
+    const auto target = static_cast<std::int64_t>(std::llround(*factor * static_cast<double>(spec.context_trained)));
+    for (const std::string_view spelling : base::split(methods, ',')) {
+      Result<eval::Candidate> row = row_of_method(spelling, spec, target);
+      if (!row) return row.error();
+      const bool plain = !row->plan && !row->climb;
+      const auto same = [&](const eval::Candidate& c) { return plain && c.same_row(*row); };
+      if (std::none_of(candidates.begin(), candidates.end(), same)) candidates.push_back(*std::move(row));
     }
   }
   return candidates;

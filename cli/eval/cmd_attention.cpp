@@ -165,6 +165,10 @@ int run_attention(Options& options) {
   const std::vector<double> distances = distances_up_to(static_cast<double>(*limit), options.points);
   std::vector<Curve> curves;
   for (const eval::Candidate& candidate : *candidates) {
+    if (candidate.climb) {
+      return fail({ErrorCode::unsupported, "a text that climbs has a table for each length; name the method alone",
+                   "--methods " + candidate.method});
+    }
     const Result<Plan> plan =
         candidate.plan ? Result<Plan>(*candidate.plan) : make_plan(*spec, spec->context_trained, None{});
     if (!plan) return fail(plan.error());

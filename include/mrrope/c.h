@@ -175,6 +175,12 @@ typedef struct mrrope_vectors {
 MRROPE_C_API int mrrope_rotate(const mrrope_plan* plan, size_t group, const int32_t* positions, size_t tokens,
                                const mrrope_vectors* vectors);
 
+/* Makes keys that mrrope_rotate turned by `from` at these positions what `to` makes of them, in place, in one turn with
+ * one rounding: a cache that follows a text from one rung of a ladder to the next (docs/start-engine.md). Two plans of
+ * one model; otherwise as mrrope_rotate. */
+MRROPE_C_API int mrrope_re_rotate(const mrrope_plan* from, const mrrope_plan* to, size_t group,
+                                  const int32_t* positions, size_t tokens, const mrrope_vectors* keys);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

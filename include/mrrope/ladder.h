@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Ladder: several servings of the same weights, so that long prompts cost short ones nothing.
+// Ladder: a table for each length of text, so that long texts cost short ones nothing.
+// Or one text that climbs.
+//
+//   Result<Ladder> ladder = climbing_ladder(*spec, 32768, *parse_climb("climb:mrrope-pro"));
+//   context.use(*ladder);                              // runtime.h: the table grows with the text
 //
 //   Result<std::vector<std::int64_t>> lengths = choose_rungs(*spec, 32768);   // 8192, 16384, 32768
-//   Result<Ladder> ladder = make_ladder(*spec, *lengths);
-//   const Rung* rung = rung_for(*ladder, 9000, 512);   // "16k": the lowest that holds prompt and answer
-//   std::string file = to_json(*ladder);               // a ladder file: docs/ladder.md
+//   Result<Ladder> servers = make_ladder(*spec, *lengths);
+//   const Rung* rung = rung_for(*servers, 9000, 512);  // "16k": the lowest that holds prompt and answer
+//   std::string file = to_json(*servers);              // a ladder file: docs/ladder.md
 //
-// Whatever extends a model changes how it reads short texts, too. Each rung is a serving of its own with its own plan,
-// the lowest the model as it is, and each prompt goes to the lowest rung that holds it. Keys in a cache belong to one
-// rung: a text that climbs is read again.
+// Whatever extends a model changes how it reads short texts, too: every token pays for the longest text. A ladder has a
+// plan for each length instead, the lowest the model as it is. A runtime that climbs computes each token under the
+// lowest rung that holds the text so far, and rotates the cached keys once when the text outgrows a rung (docs/theory.md,
+// "A system that grows"). Where no runtime climbs, each rung is a server of its own, each prompt goes to the lowest rung
+// that holds it, and a text that outgrows its server is read again.
 //
 // A ladder is a value like a plan. Functions are pure and safe to call from any thread.
 #pragma once
@@ -30,7 +36,7 @@ struct Rung {
   std::string name;         // "8k": letters, digits and . _ - only, so that files and servers can have it
   std::int64_t length = 0;  // tokens of prompt and answer that it takes; at most plan.context_target
   Plan plan;
-  std::string why;  // what it costs inside the trained length, for people
+  std::string why;  // how far it moves phases from training, for people
 
   bool operator==(const Rung&) const = default;
 };
@@ -43,7 +49,7 @@ struct Ladder {
   bool operator==(const Ladder&) const = default;
 };
 
-inline constexpr std::size_t kMaxRungs = 16;
+inline constexpr std::size_t kMaxRungs = 32;  // 64 times the trained length in steps of 1.19 are 25
 
 // The reserve unless one is given: an eighth of the first rung, at most 1024.
 inline constexpr std::int64_t kMostReserve = 1024;
@@ -64,8 +70,9 @@ std::vector<std::int64_t> cheapest_rungs(const std::vector<RungCandidate>& candi
 inline constexpr std::size_t kUsualRungs = 4;
 
 // The lengths of a ladder up to `context_target`: of the trained length, its doubles up to two thirds of the target,
-// and the target, the cheapest by exposure() of analysis.h. One length where the trained table reaches the target.
-// `method`: of what is extended; nothing: recommend(). Errors: as make_plan; `most` outside 1 … kMaxRungs.
+// and the target, those with the least drift (analysis.h), which stands in for a cost. One length where the trained
+// table reaches the target. `method`: of what is extended; nothing: recommend(). Errors: as make_plan; `most` outside 1
+// … kMaxRungs.
 Result<std::vector<std::int64_t>> choose_rungs(const RopeSpec& spec, std::int64_t context_target,
                                                const std::optional<Method>& method = std::nullopt,
                                                std::size_t most = kUsualRungs);
@@ -83,6 +90,30 @@ Result<Ladder> ladder_of_plans(std::vector<Plan> plans, std::optional<std::int64
 
 // The first thing that is wrong with a ladder, if any; `where` is a path such as "rungs[1].length".
 Result<void> check_ladder(const Ladder& ladder);
+
+// ---- Climbing ------------------------------------------------------------------------------------------------------
+
+// The rule for the rungs of a text that grows: the trained length, then equal ratios up to the target, each rung with
+// the method at its own factor.
+struct Climb {
+  Method method = {MrRopePro{}};
+  double ratio = 2;  // about this, so that the last step ends at the target: kMinRatio … kMaxRatio
+
+  bool operator==(const Climb&) const = default;
+};
+
+inline constexpr double kMinRatio = 1.1;
+inline constexpr double kMaxRatio = 64;
+
+// "climb", "climb:mrrope-pro", "climb:ratio=1.41:yarn:beta_fast=16": the ratio, then a method as in catalogue.h.
+[[nodiscard]] bool names_climb(std::string_view text);
+// Errors: as parse_method, and a method that never extends (none). parse_climb(spell(c)) == c.
+Result<Climb> parse_climb(std::string_view text);
+std::string spell(const Climb& climb);
+
+// Rungs at L, L r, L r^2 … context_target, where L is the trained length and r the ratio nearest to climb.ratio that ends
+// there. One rung where the trained table reaches the target. Errors: as make_plan; more than kMaxRungs rungs.
+Result<Ladder> climbing_ladder(const RopeSpec& spec, std::int64_t context_target, const Climb& climb = {});
 
 // ---- Using one -----------------------------------------------------------------------------------------------------
 

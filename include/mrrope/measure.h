@@ -18,11 +18,12 @@
 
 namespace mrrope::eval {
 
-// A row of the table: a method at a factor. Without a plan the file as it is.
+// A row of the table: a method at a factor. With neither plan nor ladder the file as it is.
 struct Candidate {
   std::string method;
   double factor = 1;
   std::optional<Plan> plan;
+  std::optional<Ladder> climb = {};  // in the place of a plan: all texts climb it, in models that run here
   // A ladder is a row, too, of a candidate per rung: this one takes texts of more than `above` and up to `length`
   // tokens, prompt and answer together.
   std::string rung = {};  // its name; empty: no ladder
@@ -35,7 +36,11 @@ struct Candidate {
   [[nodiscard]] bool same_row(const Candidate& other) const { return method == other.method && factor == other.factor; }
 };
 
-// The rungs of a ladder. What they are called says which rung has which method, so that two ladders are two rows:
+// A text that climbs, up to `context_target` tokens; a row like that of a plan, named as the rule is spelled. Errors: as
+// climbing_ladder.
+Result<Candidate> candidate_of(const RopeSpec& spec, std::int64_t context_target, const Climb& climb);
+
+// The rungs of a ladder as servers of their own. What they are called says which rung has which method, so that two ladders are two rows:
 // "ladder(none@8k,mrrope-pro@16k@32k)". The factor is that of the last rung; a rung of method none is the file as it
 // is.
 std::vector<Candidate> candidates_of(const Ladder& ladder);
@@ -69,7 +74,7 @@ struct BenchmarkOptions {
   int depths = 0;                     // needle depths in equal steps from start to end; 0: stratified over samples
   std::uint64_t seed = 42;
   PromptFrame frame = {};
-  std::int64_t shard = 0, shards = 1;  // only samples of this shard; plans of a sample stay together
+  std::int64_t shard = 0, shards = 1;  // only samples of this shard, 0 … shards - 1; plans of a sample stay together
   // longbench2 in process: the likeliest of the letters after "The correct answer is (", as MrRoPE's authors do, in the
   // place of a generated text. One pass, and every model answers.
   bool letters = true;

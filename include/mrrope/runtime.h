@@ -10,6 +10,7 @@
 //     …                                                           // row predicts the token after tokens[i]
 //   });
 //   context->rotation();                                          // what was really computed, per group of layers
+//   done = context->use(*climbing_ladder(spec, 32768));           // or a table that grows with the text
 //
 // Every architecture that llama.cpp rotates takes every plan: the nodes of its graph are changed as they are about to
 // run, in place, on the device they run on, at the cost of a comparison per node. Names and defaults of options are
@@ -33,6 +34,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mrrope/ladder.h"
 #include "mrrope/plan.h"
 #include "mrrope/result.h"
 #include "mrrope/rotation.h"
@@ -174,6 +176,15 @@ class LlamaContext {
   // layers, rotated dimensions or base are not those of plan.spec; unsupported if it does not rotate.
   // Cost: microseconds, and once per context one token.
   [[nodiscard]] Result<void> use(const Plan& plan);
+  // From now on each token is computed under the lowest rung that holds the text so far, by the largest position;
+  // beyond the last rung its table stays. When the text outgrows a rung, or truncate() took it back to a lower one, the
+  // cached keys are rotated to the table of the next rung where they are, at the begin of the next decode. Rungs of
+  // method none are the file as it is: inside the trained length logits are those of use_file(), bit for bit. Empties
+  // the cache. What is exact and what is not: docs/theory.md, "A system that grows".
+  // Errors, with everything left as it was: as of use(plan), as of check_ladder; unsupported where cached keys cannot be
+  // rotated again: M-RoPE, keys that are normalised after their rotation, caches that llama.cpp cannot shift.
+  // Cost of a rung: one pass over the cached keys of all layers, and a quantised cache once in float32 per layer.
+  [[nodiscard]] Result<void> use(const Ladder& ladder);
   // Back to what the file says. Empties the cache.
   void use_file();
 
@@ -207,7 +218,8 @@ class LlamaContext {
   [[nodiscard]] std::size_t ctx_size() const;     // tokens that fit
   [[nodiscard]] std::size_t ubatch_size() const;  // tokens computed at once
 
-  // As of the first tokens decoded since create, use or use_file; empty before.
+  // As of the first tokens decoded since create, use or use_file, or on the rung that the text has reached; empty
+  // before.
   [[nodiscard]] std::vector<Rotation> rotation() const;
 
   LlamaContext(LlamaContext&&) noexcept;

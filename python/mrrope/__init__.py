@@ -45,7 +45,7 @@ from ._core import (
 )
 from ._core import version as __version__
 from .climbing import LadderPatch
-from .errors import Error, TooLong
+from .errors import Error
 from .files import diff, doctor, effective, extend, hf_overrides, inspect, undo
 from .patching import Patch, patch
 from .planning import ladder, plan, spec
@@ -81,7 +81,6 @@ __all__ = [
     "Service",
     "Spec",
     "SpecGroup",
-    "TooLong",
     "Tuned",
     "__version__",
     "analysis",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The one exception of the package, and its one kind that transformers has a name for."""
+"""The one exception of the package."""
 
 
 def printable(text: str) -> str:
@@ -28,11 +28,3 @@ class Error(Exception):
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
-
-
-class TooLong(Error, ValueError):
-    """A text that no rung of a ladder takes, or keys in a cache that belong to another rung. Also a ValueError, which is
-    what transformers raises for prompts that are too long."""
-
-    def __init__(self, message: str, where: str = "") -> None:
-        super().__init__(message, "too long", where)

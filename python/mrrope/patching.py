@@ -93,7 +93,7 @@ def patch(model: Any, plan: _core.Plan | _core.Ladder | int | str) -> Patch:
 
     model  a model of transformers 4.57 or later, of any dtype and on any device
     plan   a Plan for a model of this shape, or the length wanted (the recommended plan is then made from model.config);
-           or a Ladder: each text then runs under the lowest rung that holds it (LadderPatch)
+           or a Ladder: the table then grows with the text (LadderPatch)
 
     Returns a Patch with undo(), which is also a context manager:
 
@@ -168,6 +168,16 @@ def rotary_modules(model: Any) -> list[tuple[str, Any]]:
                 "model",
             )
         found.append((name, module))
+    return found
+
+
+def tables(model: Any) -> list[tuple[list[float], float]]:
+    """Speeds and scale that the model rotates with now, for each kind of its layers."""
+    found = []
+    for _, module in rotary_modules(model):
+        for kind in module.rope_type if isinstance(module.rope_type, dict) else ("",):
+            inv_freq, scale = (getattr(module, f"{kind}_{name}" if kind else name) for name in ("inv_freq", "attention_scaling"))
+            found.append((inv_freq.double().cpu().tolist(), float(scale)))
     return found
 
 

@@ -50,6 +50,9 @@ void bind_group(nb::module_& m) {
       .def_prop_ro(
           "extended", [](const PlanGroup& self) { return self.plan->spec.groups[self.index].extended; },
           "False: these layers keep their table.")
+      .def_prop_ro(
+          "layers", [](const PlanGroup& self) { return self.plan->spec.groups[self.index].layers; },
+          "Empty: all that no other group names.")
       .def("__repr__", [](const PlanGroup& self) {
         return fmt::format("<group \"{}\", {}>", self.plan->spec.groups[self.index].name, describe(self.group().radix));
       });
@@ -118,7 +121,7 @@ first group. Plans are values: equal if everything is, and the same in JSON as o
                    })
       .def_prop_ro(
           "exposure", [](const PlanValue& self) { return exposure(*self.plan); },
-          "What is new to the model, and the cost at short lengths.")
+          "What is new to the model, and how far phases move from training.")
       .def("explain", [](const PlanValue& self) { return explain(*self.plan); })
       .def(
           "to_json", [](const PlanValue& self) { return text(to_json(*self.plan)); },

@@ -21,7 +21,8 @@ int status_of(ErrorCode code) noexcept {
     case ErrorCode::malformed: return MRROPE_MALFORMED;
     case ErrorCode::inconsistent: return MRROPE_INCONSISTENT;
     case ErrorCode::unsupported: return MRROPE_UNSUPPORTED;
-    case ErrorCode::io: return MRROPE_OUT_OF_MEMORY;  // no file is read here: the system refused memory to a reader
+    case ErrorCode::out_of_memory: return MRROPE_OUT_OF_MEMORY;
+    case ErrorCode::io:
     case ErrorCode::too_long:
     case ErrorCode::cancelled: break;
   }

@@ -68,9 +68,10 @@ Result<void> measure_gap(const LlamaModel& model, LlamaContext& context, std::sp
                  "gaps"};
   }
   for (const Candidate& candidate : candidates) {
-    if (!candidate.plan) continue;
+    if (!candidate.plan && !candidate.climb) continue;
+    const RopeSpec& spec = candidate.plan ? candidate.plan->spec : candidate.climb->rungs.front().plan.spec;
     // One tensor of positions serves all layers: a window that never reaches far would be torn apart as well
-    if (has_windows(candidate.plan->spec)) {
+    if (has_windows(spec)) {
       return Error{
           ErrorCode::unsupported,
           "some layers of this model see a window only, and the probe would move them, too; measure with eval ppl", "",

@@ -35,14 +35,21 @@ Result<void> check_finite(const Record& record, double nll) {
 std::string identity_of(const Candidate& candidate) {
   std::string place = candidate.rung.empty() ? "" : fmt::format("rung {} of {}\n", candidate.rung, candidate.method);
   if (!candidate.cache.empty()) place += fmt::format("cache {}\n", candidate.cache);
-  if (!candidate.plan) return place;
-  Plan plan = *candidate.plan;
-  plan.source.clear();
-  plan.spec.name.clear();
-  return place + to_json(plan);
+  const auto anonymous = [](Plan plan) {
+    plan.source.clear();
+    plan.spec.name.clear();
+    return plan;
+  };
+  if (candidate.climb) {
+    for (const Rung& rung : candidate.climb->rungs) {
+      place += fmt::format("climb {}\n{}", rung.length, to_json(anonymous(rung.plan)));
+    }
+  }
+  return candidate.plan ? place + to_json(anonymous(*candidate.plan)) : place;
 }
 
 Result<void> apply(LlamaContext& context, const Candidate& candidate) {
+  if (candidate.climb) return context.use(*candidate.climb);
   if (candidate.plan) return context.use(*candidate.plan);
   context.use_file();
   return {};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -18,7 +19,6 @@ namespace mrrope {
 
 namespace {
 
-using llama::InjectedTable;
 using llama::LogScope;
 using nodes::NodeRotation;
 
@@ -154,28 +154,29 @@ Result<void> LlamaContext::use(const Plan& plan) {
   if (const auto ok = impl_->look_at_file(); !ok) return ok.error();
   const int n_layer = llama_model_n_layer(impl_->model->model.get());
   if (const auto ok = check_fit(plan, impl_->of_file, n_layer); !ok) return ok.error();
-
-  std::vector<InjectedTable> tables;
-  for (const GroupPlan& group : plan.groups) {
-    InjectedTable table;
-    for (const double factor : group.pair_factors) table.factors.push_back(static_cast<float>(factor));
-    table.magnitude = static_cast<float>(group.attention_scale);
-    tables.push_back(std::move(table));
-  }
-  std::vector<int> table_of_layer;
-  table_of_layer.reserve(static_cast<std::size_t>(n_layer));
-  for (int layer = 0; layer < n_layer; ++layer) {
-    table_of_layer.push_back(nodes::extended_group_of(plan.spec, layer));
-  }
-  impl_->rotations.inject(std::move(tables), std::move(table_of_layer));
-  impl_->start_over();
+  std::vector<llama::TableRung> rungs(1);
+  rungs[0].tables = llama::injection_of(plan, n_layer);
+  impl_->start_over(std::move(rungs));
   return {};
 }
 
-void LlamaContext::use_file() {
-  impl_->rotations.inject({}, {});
-  impl_->start_over();
+Result<void> LlamaContext::use(const Ladder& ladder) {
+  if (const auto ok = check_ladder(ladder); !ok) return ok.error();
+  if (const auto ok = impl_->look_at_file(); !ok) return ok.error();
+  const int n_layer = llama_model_n_layer(impl_->model->model.get());
+  for (const Rung& rung : ladder.rungs) {
+    if (const auto ok = check_fit(rung.plan, impl_->of_file, n_layer); !ok) return ok.error();
+  }
+  std::vector<llama::TableRung> rungs = llama::rungs_of(ladder, n_layer);
+  const bool turns = !llama::turn_between(rungs.front().tables, rungs.back().tables, impl_->of_file).tables.empty();
+  if (turns && !impl_->cannot_climb.empty()) {
+    return Error{ErrorCode::unsupported, "the model cannot climb: " + impl_->cannot_climb + "; use one plan", ""};
+  }
+  impl_->start_over(std::move(rungs));
+  return {};
 }
+
+void LlamaContext::use_file() { impl_->start_over(std::vector<llama::TableRung>(1)); }
 
 Result<void> LlamaContext::truncate(std::size_t n) { return impl_->truncate(n); }
 void LlamaContext::clear() { impl_->clear(); }
@@ -188,10 +189,15 @@ std::vector<Rotation> LlamaContext::rotation() const { return nodes::group_by_ta
 // ---- Cache ----------------------------------------------------------------------------------------------------------
 
 // Zeroes the cache too: masked keys and values still take part in products, and those of another plan may be NaN.
-void LlamaContext::Impl::start_over() {
+void LlamaContext::Impl::start_over(std::vector<llama::TableRung> others) {
   const LogScope log;
   llama_memory_clear(memory(), true);
   positions.clear();
+  farthest = -1;
+  rungs = std::move(others);
+  rung = 0;
+  rotations.inject(&rungs[0].tables);
+  rotations.follow_cells(rungs.size() > 1);
   rotations.forget();
 }
 
@@ -199,6 +205,7 @@ void LlamaContext::Impl::clear() {
   const LogScope log;
   llama_memory_clear(memory(), false);
   positions.clear();
+  farthest = -1;
 }
 
 Result<void> LlamaContext::Impl::drop_from(std::size_t n) {
@@ -214,6 +221,7 @@ Result<void> LlamaContext::Impl::drop_from(std::size_t n) {
     return Error{ErrorCode::unsupported, "part of the model is recurrent, and its state cannot go back", ""};
   }
   positions.resize(std::min(n, positions.size()));
+  farthest = *std::max_element(positions.begin(), positions.end());
   return {};
 }
 
@@ -229,6 +237,61 @@ void LlamaContext::Impl::roll_back(std::size_t n) {
   if (n == 0 || !drop_from(n)) clear();
 }
 
+// ---- Climbing -------------------------------------------------------------------------------------------------------
+
+std::string LlamaContext::Impl::why_no_climb() const {
+  if (const auto ok = llama::check_turns(of_file); !ok) return ok.error().message;
+  if (const int layer = rotations.changed_after(); layer >= 0) {
+    return fmt::format("layer {} changes its keys after their rotation", layer);
+  }
+  if (given.cache_type_k == "bf16") return "ggml rotates no keys in bf16: take f16 or f32 for them";
+  std::set<int> cached;
+  for (const auto& [cells, layers] : rotations.caches()) cached.insert(layers.begin(), layers.end());
+  if (cached.empty()) return "it keeps no keys";
+  const llama_model* weights = model->model.get();
+  if (llama_model_is_recurrent(weights) || llama_model_is_hybrid(weights)) {
+    for (const NodeRotation& node : of_file) {
+      if (cached.contains(node.layer)) continue;
+      return fmt::format("the state of layer {} is made of rotated keys", node.layer);
+    }
+  }
+  // llama.cpp shifts all caches or none, and ends the process where no layer of one rotates. Where there are windows,
+  // there are two caches.
+  if (llama_model_n_swa(weights) > 0 && rotations.caches().size() < 2) {
+    return "all of its layers see a window only, or none does";
+  }
+  for (const auto& [cells, layers] : rotations.caches()) {
+    const bool rotates = std::any_of(of_file.begin(), of_file.end(), [&layers = layers](const NodeRotation& node) {
+      return std::find(layers.begin(), layers.end(), node.layer) != layers.end();
+    });
+    if (!rotates) return fmt::format("layer {} and those that share its cache do not rotate", layers.front());
+  }
+  if (llama_memory_can_shift(memory())) return "";
+  // Sliding layers that keep a window only cannot lose tokens in the middle, and can be rotated: whether all else can be
+  // shifted, a context says in which they keep all.
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = params.n_batch = params.n_ubatch = 32;
+  params.swa_full = true;
+  const LogScope log;
+  const llama_context_ptr whole(llama_init_from_model(model->model.get(), params));
+  if (whole && llama_memory_can_shift(llama_get_memory(whole.get()))) return "";
+  return "llama.cpp cannot shift its cache";
+}
+
+std::size_t LlamaContext::Impl::on_one_rung(std::span<const std::int32_t> at) const {
+  std::int32_t reach = farthest;
+  std::size_t count = 0;
+  std::size_t first = 0;
+  for (const std::int32_t position : at) {
+    reach = std::max(reach, position);
+    const std::size_t one = llama::rung_that_holds(rungs, std::int64_t{reach} + 1);
+    if (count == 0) first = one;
+    if (one != first) break;
+    ++count;
+  }
+  return count;
+}
+
 // Nothing was injected before the first look, so whatever was decoded shows what the file wants.
 Result<void> LlamaContext::Impl::look_at_file() {
   if (!of_file.empty()) return {};
@@ -241,6 +304,7 @@ Result<void> LlamaContext::Impl::look_at_file() {
   }
   of_file = rotations.seen();
   if (of_file.empty()) return Error{ErrorCode::unsupported, "no layer of the model rotates", ""};
+  cannot_climb = why_no_climb();
   return {};
 }
 

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "llama/climb.h"
 #include "llama/model_impl.h"
 #include "llama/rotations.h"
 
@@ -39,14 +41,19 @@ struct LlamaContext::Impl {
   std::atomic<bool> cancel = false;
   llama::Rotations rotations{cancel};        // outlives `context`
   LlamaBatch batch;                          // as long as a ubatch
+  std::vector<llama::TableRung> rungs{1};    // one: a plan, or the file; never empty
+  std::size_t rung = 0;                      // that cached keys are rotated by
   std::vector<std::int32_t> positions;       // of the cached tokens, as the rotation saw them
+  std::int32_t farthest = -1;                // of them
   std::vector<nodes::NodeRotation> of_file;  // what the model does without a plan; empty: not looked at yet
+  std::string cannot_climb;                  // why; after of_file; empty: it can
   llama_context_ptr context;
 
   [[nodiscard]] llama_memory_t memory() const { return llama_get_memory(context.get()); }
   [[nodiscard]] std::size_t ubatch() const { return batch.token.size(); }
 
-  void start_over();  // under another plan
+  // Under other rungs.
+  void start_over(std::vector<llama::TableRung> others);
   void clear();
   Result<void> truncate(std::size_t n);
   // Removes what llama.cpp has of token n and later, also what is in no `positions`. Domain: n > 0.
@@ -54,9 +61,15 @@ struct LlamaContext::Impl {
   // After a failure: the first n tokens or, where the cache cannot go back, none.
   void roll_back(std::size_t n);
 
+  // Why the model cannot climb, if so. Domain: its nodes have been looked at, and nothing was decoded since.
+  [[nodiscard]] std::string why_no_climb() const;
+  // How many of the next tokens have the rung of the first of them.
+  [[nodiscard]] std::size_t on_one_rung(std::span<const std::int32_t> at) const;
+
   [[nodiscard]] Result<void> check(std::span<const Token> tokens, const DecodeOptions& options) const;
   Result<void> decode(std::span<const Token> tokens, const DecodeOptions& options, const LogitsSink& sink);
-  // Domain: 1 … ubatch() tokens, as many positions. Rows of logits from `logits_from` on.
+  // Domain: 1 … ubatch() tokens of one rung, as many positions. Rows of logits from `logits_from` on. Climbs first, or
+  // goes down; if that fails, the cache is empty.
   Result<void> decode_chunk(std::span<const Token> tokens, std::span<const std::int32_t> at, std::size_t logits_from);
 
   // What the model itself does, found out by one token if need be. Empties the cache.

@@ -76,27 +76,55 @@ Result<void> LlamaContext::Impl::decode_chunk(std::span<const Token> tokens, std
     as_sequence = as_sequence && at[i] == batch.position[i];
   }
 
+  const std::int32_t reach = std::max(farthest, *std::max_element(at.begin(), at.end()));
+  const std::size_t next = llama::rung_that_holds(rungs, std::int64_t{reach} + 1);
+  llama::Injection turn;
+  bool turning = false;
   const LogScope log;
-  rotations.begin(tokens.size(), as_sequence ? std::span<const std::int32_t>() : at);
+  if (next != rung) {
+    if (!positions.empty()) turn = llama::turn_between(rungs[rung].tables, rungs[next].tables, of_file);
+    turning = !turn.tables.empty();
+    if (turning) {
+      // There and back: positions stay as they are, and llama.cpp shifts the cache at the begin of llama_decode
+      llama_memory_seq_add(memory(), 0, 0, -1, 1);
+      llama_memory_seq_add(memory(), 0, 0, -1, -1);
+    }
+    rung = next;
+    rotations.inject(&rungs[rung].tables);
+    rotations.forget();
+  }
+  rotations.begin(at, !as_sequence, turning ? &turn : nullptr);
   const int status = llama_decode(context.get(), batch.view(tokens.size()));
   if (status == 0) llama_synchronize(context.get());
   const Result<void> rotated = rotations.end();
+  const auto failed = [&](Error error) {
+    if (turning) clear();  // some keys may have been turned, others not
+    return error;
+  };
   if (status == 2 || rotations.stopped()) {
     cancel = false;
-    return cancelled();
+    return failed(cancelled());
   }
-  if (!rotated) return rotated.error();
+  if (!rotated) return failed(rotated.error());
   if (status != 0) {
-    return Error{ErrorCode::io, fmt::format("llama.cpp cannot decode (status {}){}", status, log.tail()), ""};
+    return failed({ErrorCode::io, fmt::format("llama.cpp cannot decode (status {}){}", status, log.tail()), ""});
   }
   positions.insert(positions.end(), at.begin(), at.end());
+  farthest = reach;
   return {};
 }
 
 Result<void> LlamaContext::Impl::decode(std::span<const Token> tokens, const DecodeOptions& options,
                                         const LogitsSink& sink) {
   if (const auto ok = check(tokens, options); !ok) return ok.error();
-  const std::size_t before = positions.size();
+  struct Undo {  // also where the sink throws
+    Impl& impl;
+    std::size_t before = impl.positions.size();
+    bool armed = true;
+    ~Undo() {
+      if (armed) impl.roll_back(std::min(before, impl.positions.size()));
+    }
+  } undo{*this};
   const auto n_vocab = static_cast<std::size_t>(llama_vocab_n_tokens(model->vocab()));
   std::size_t logits_from = options.logits_from;
   if (logits_from == DecodeOptions::kLast) logits_from = tokens.empty() ? 0 : tokens.size() - 1;
@@ -110,17 +138,16 @@ Result<void> LlamaContext::Impl::decode(std::span<const Token> tokens, const Dec
     } else {
       std::copy_n(options.positions.begin() + static_cast<std::ptrdiff_t>(done), at.size(), at.begin());
     }
+    if (rungs.size() > 1) at.resize(on_one_rung(at));
     const std::size_t from = std::clamp(logits_from, done, done + at.size()) - done;
-    if (const auto ok = decode_chunk(tokens.subspan(done, at.size()), at, from); !ok) {
-      roll_back(before);
-      return ok.error();
-    }
+    if (const auto ok = decode_chunk(tokens.subspan(done, at.size()), at, from); !ok) return ok.error();
     for (std::size_t i = from; i < at.size(); ++i) {
       const float* row = llama_get_logits_ith(context.get(), static_cast<std::int32_t>(i));
       if (row == nullptr) return Error{ErrorCode::unsupported, "the model has no logits", ""};
       sink(done + i, {row, n_vocab});
     }
   }
+  undo.armed = false;
   return {};
 }
 

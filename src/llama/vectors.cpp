@@ -45,6 +45,9 @@ std::vector<std::complex<float>> turned_back(const RotatedNode& node) {
 
 Result<std::vector<LayerVectors>> LlamaContext::read_vectors(std::span<const Token> tokens,
                                                              std::span<const int> layers) {
+  if (impl_->rungs.size() > 1) {
+    return Error{ErrorCode::unsupported, "a text that climbs has several tables: read its vectors under one plan", ""};
+  }
   clear();
   impl_->rotations.keep({layers.begin(), layers.end()});
   const Result<void> decoded = decode(tokens, {.logits_from = tokens.size()});

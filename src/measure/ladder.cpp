@@ -28,6 +28,14 @@ std::string name_of(const Ladder& ladder) {
 
 }  // namespace
 
+Result<Candidate> candidate_of(const RopeSpec& spec, std::int64_t context_target, const Climb& climb) {
+  Result<Ladder> ladder = climbing_ladder(spec, context_target, climb);
+  if (!ladder) return ladder.error();
+  Candidate candidate{.method = spell(climb), .factor = ladder->rungs.back().plan.factor, .plan = {}};
+  candidate.climb = *std::move(ladder);
+  return candidate;
+}
+
 std::vector<Candidate> candidates_of(const Ladder& ladder) {
   const std::string name = name_of(ladder);
   std::vector<Candidate> candidates;

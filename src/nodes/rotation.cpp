@@ -50,6 +50,7 @@ NodeRotation read_node(const ggml_tensor& node, int layer) {
   NodeRotation out;
   out.layer = layer;
   out.dims = node.op_params[kRopeDims];
+  out.mode = rope_mode(node);
   out.context = node.op_params[kRopeContext];
   out.base = float_param(node, kRopeBase);
   out.scale = float_param(node, kRopeScale);

@@ -43,6 +43,7 @@ void set_float_param(ggml_tensor& node, RopeParam index, float value);
 struct NodeRotation {
   int layer = -1;  // -1: nothing in the graph says so
   int dims = 0;
+  int mode = 0;  // which coordinates make a pair: rope_mode()
   int context = 0;
   float base = 0, scale = 1, extrapolation = 0, magnitude = 1, beta_fast = 0, beta_slow = 0;
   std::vector<float> factors;  // empty: none; else at least dims/2

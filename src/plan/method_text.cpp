@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "mrrope/catalogue.h"
+#include "mrrope/ladder.h"
 #include "mrrope/units.h"
 #include "plan/method_fields.h"
 #include "plan/method_names.h"
@@ -156,6 +157,10 @@ std::string spell_alternative(const Variant& alternative) {
 }  // namespace
 
 Result<Method> parse_method(std::string_view text) {
+  if (names_climb(text)) {
+    return Error{ErrorCode::unsupported,
+                 "climb is a rule for tables that grow with the text, and this takes one table: leave climb: away", ""};
+  }
   Method method;
   const std::vector<std::string_view> parts = split_parts(text);
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -44,6 +44,7 @@ PROTOTYPES = {
     "mrrope_plan_group_count": (c.c_size_t, Handle),
     "mrrope_plan_group": (c.c_int, Handle, c.c_size_t, c.POINTER(Group)),
     "mrrope_plan_free": (None, Handle),
+    "mrrope_re_rotate": (c.c_int, Handle, Handle, c.c_size_t, c.POINTER(c.c_int32), c.c_size_t, c.POINTER(Vectors)),
     "mrrope_rotate": (c.c_int, Handle, c.c_size_t, c.POINTER(c.c_int32), c.c_size_t, c.POINTER(Vectors)),
 }
 lib = c.CDLL(LIBRARY)

@@ -113,6 +113,30 @@ TEST(Rpc, TwoServersComputeWhatThisMachineComputes) {
   }
 }
 
+// Keys are turned where they lie.
+TEST(Rpc, ATextClimbsOnTwoServersAsItDoesHere) {
+  MRROPE_NEED_TINY_MODELS();
+  MRROPE_NEED_RPC_SERVER();
+  const RpcServer first, second;
+  const LlamaModelOptions remote{.rpc = {first.endpoint(), second.endpoint()}, .tensor_split = {1, 1}};
+  for (const char* name : {"llama", "gemma3", "deepseek2"}) {
+    SCOPED_TRACE(name);
+    const std::string path = tiny(name);
+    Ladder ladder = *climbing_ladder(*rope_spec(file_of(path)), 4 * 4096);
+    ladder.reserve = 0;
+    for (std::size_t r = 0; r < ladder.rungs.size(); ++r)
+      ladder.rungs[r].length = 20 * static_cast<std::int64_t>(r + 1);
+    const LlamaModel here_model = load(path), there_model = load(path, remote);
+    LlamaContext here = context_of(here_model), there = context_of(there_model);
+    const auto done = here.use(ladder);
+    ASSERT_TRUE(done) << to_string(done.error());
+    ASSERT_TRUE(there.use(ladder));
+    const std::vector<Token> tokens = random_tokens(here_model, 60);
+    EXPECT_EQ(logits(there, tokens), logits(here, tokens));
+    EXPECT_EQ(there.rotation(), here.rotation());
+  }
+}
+
 TEST(Rpc, ExtendedFilesComputeWhatPlansCompute) {
   MRROPE_NEED_TINY_MODELS();
   MRROPE_NEED_RPC_SERVER();
