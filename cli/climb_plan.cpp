@@ -48,8 +48,9 @@ int print_climb(const ModelOptions& options, const Model& model, const std::stri
   print("{}\n", dim("  s last: how much the slowest pair is slowed down"));
   const GgufModel* gguf = model.file ? model.file->gguf() : nullptr;
   if (gguf == nullptr || options.file.empty()) return 0;
-  print("\n{}mrrope eval ppl -m {} -f TEXT --methods none,yarn,{} --factor {:.6g} --lengths {},{}\n",
-        fact_label("next"), base::shell_quoted(options.file), spell(*climb), ladder->rungs.back().plan.factor,
+  const std::string trained = options.trained.empty() ? "" : " --trained " + base::shell_quoted(options.trained);
+  print("\n{}mrrope eval ppl -m {}{} -f TEXT --methods none,yarn,{} --factor {:.6g} --lengths {},{}\n",
+        fact_label("next"), base::shell_quoted(options.file), trained, spell(*climb), ladder->rungs.back().plan.factor,
         format_context(model.spec.context_trained), format_context(model.context_target));
   return 0;
 }

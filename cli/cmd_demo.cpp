@@ -76,9 +76,9 @@ std::vector<Step> steps_in(const fs::path& folder) {
   };
   if (!runs_models()) return steps;
   const std::vector<Step> measured = {
-      {"Does it find a number that is hidden in a long text, without the extension and with it?",
-       {"eval", "niah", "-m", model, "--methods", "none,mrrope-pro", "--factor", "4", "--lengths", "512,2k", "--depths",
-        "6", "-o", run}},
+      {"Does it find a number that is hidden in a long text: unextended, with YaRN, and with a table that grows?",
+       {"eval", "niah", "-m", model, "--methods", "none,yarn,climb:mrrope-pro", "--factor", "4", "--lengths", "512,2k",
+        "--depths", "6", "-o", run}},
       {"Is the difference more than luck?", {"compare", run}},
       {"The same as a page.", {"report", run, "-o", base::to_text(folder / "page.html")}},
   };

@@ -100,7 +100,9 @@ void print_all() {
         "Spelling: NAME[:key=value]...[+MODIFIER[:key=value]...], for example\n"
         "yarn:beta_fast=16:truncate=false or mrrope-pro+cope. Modifiers compose with any\n"
         "method; every method takes attention_scale=a, and factor=S for a table that is\n"
-        "not made for the target's own factor.");
+        "not made for the target's own factor.\n\n"
+        "climb:METHOD is a table that grows with the text, so that texts within the\n"
+        "trained length cost nothing: mrrope plan MODEL -c 32k --method climb:mrrope-pro");
 }
 
 int run_methods(const Options& options) {

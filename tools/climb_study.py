@@ -24,7 +24,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
-from generated import provenance, renew  # noqa: E402  pylint: disable=wrong-import-position
+from generated import processor, renew  # noqa: E402  pylint: disable=wrong-import-position
 
 PAGE = ROOT / "docs/results/climb.md"
 RECORDS = ROOT / "docs/results/climb"
@@ -80,7 +80,8 @@ def run(args):
     trained = json.loads(length)["context_trained"]
     target = trained * factor
     doubles = [trained * 2**k for k in range(int(math.log2(factor)) + 1)]
-    ladder = args.folder / f"{out.name}.json"
+    out.mkdir(parents=True, exist_ok=True)
+    ladder = out / "ladder.json"
     ladder.write_bytes(subprocess.run([*program, "plan", model, "-c", str(target), "--method", "climb:ratio=2:mrrope-pro", "--json"],
                                       capture_output=True, check=True).stdout)
     common = ["-m", model, "--methods", ",".join(args.methods.split(",") if args.methods else METHODS), "--factor", str(factor),
@@ -89,7 +90,7 @@ def run(args):
     subprocess.run([*program, "eval", "ppl", *common, *(word for name in sources for word in ("-f", args.folder / "texts" / name)),
                     "--lengths", ",".join(map(str, doubles))], check=True)
     if args.samples:
-        subprocess.run([*program, "eval", "niah", "-m", model, "-f", args.folder / "texts/novel.md", "--task", "passkey", "--methods",
+        subprocess.run([*program, "eval", "infinitebench", "-m", model, "--tasks", "passkey", "--methods",
                         "none,yarn,mrrope-pro,climb:mrrope-pro,climb:ratio=1.41:mrrope-pro", "--factor", str(factor), "--ladder", ladder,
                         "--lengths", ",".join(map(str, doubles)), "--samples", str(args.samples), "-o", out / "passkey"], check=True)
 
@@ -122,6 +123,8 @@ def collect(folder):
                     answer = record["answer"]
                     kept |= {"length": answer["length"], "score": answer["score"], "right": answer.get("right")}
                 lines.append(json.dumps(kept, separators=(",", ":")))
+        if not lines:
+            continue
         (RECORDS / f"{out.name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
         shutil.copyfile(out / "ppl/run.json", RECORDS / f"{out.name}.run.json")
 
@@ -186,7 +189,7 @@ def passkey_table(name, records):
     for r in answers:
         cells.setdefault(("read anew" if r.get("rung") else r["method"], r["length"]), []).append(r)
     lines = [f"### {name}: passkeys found", "",
-             f"Of {len(answers) // len(methods) // len(lengths)} prompts a cell, in the novel; in brackets -ln p of the right answer a token.",
+             f"Of {len(answers) // len(methods) // len(lengths)} prompts a cell (InfiniteBench's); in brackets -ln p of the right answer a token.",
              "", "| |" + "|".join(map(str, lengths)) + "|", "|---" * (len(lengths) + 1) + "|"]
     for method in methods:
         row = []
@@ -198,11 +201,20 @@ def passkey_table(name, records):
     return "\n".join([*lines, ""])
 
 
+def measured():
+    """Machine, engine, version and day of each run, as its records say."""
+    lines = []
+    for path in sorted(RECORDS.glob("*.run.json")):
+        run = json.loads(path.read_text(encoding="utf-8"))
+        lines.append(f"- {path.name.removesuffix('.run.json')}: {run['machine']}, {run['engine']}, mrrope {run['version']}, {run['started'][:10]}")
+    return "\n".join(lines)
+
+
 def page(folder):
     if folder:
         collect(folder)
     parts = [table(name, records) for name, records in records_of(RECORDS).items() for table in (ppl_table, passkey_table)]
-    renew(PAGE, MARKS, "\n" + "\n".join(part for part in parts if part) + f"\n{provenance()}\n\n")
+    renew(PAGE, MARKS, "\n" + "\n".join(part for part in parts if part) + f"\n{measured()}\n\n")
 
 
 def main():

@@ -60,7 +60,8 @@ void add_eval_options(CLI::App& command, EvalOptions& options) {
 void add_plan_options(CLI::App& command, EvalOptions& options, bool factor_required) {
   command
       .add_option("--methods", options.methods,
-                  "see mrrope methods (default: none,linear,ntk,yarn,\nyarn-rotations,mrrope-uni,mrrope-pro)")
+                  "see mrrope methods; climb:METHOD grows with the text\n(default: "
+                  "none,linear,ntk,yarn,yarn-rotations,\nmrrope-uni,mrrope-pro)")
       ->type_name("LIST");
   command.add_option("--factor", options.factors, "how many times the trained length: 4, or several: 2,4")
       ->required(factor_required)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Ladder: a table for each length of text, so that long texts cost short ones nothing.
-// Or one text that climbs.
 //
 //   Result<Ladder> ladder = climbing_ladder(*spec, 32768, *parse_climb("climb:mrrope-pro"));
 //   context.use(*ladder);                              // runtime.h: the table grows with the text

@@ -178,12 +178,13 @@ class LlamaContext {
   [[nodiscard]] Result<void> use(const Plan& plan);
   // From now on each token is computed under the lowest rung that holds the text so far, by the largest position;
   // beyond the last rung its table stays. When the text outgrows a rung, or truncate() took it back to a lower one, the
-  // cached keys are rotated to the table of the next rung where they are, at the begin of the next decode. Rungs of
-  // method none are the file as it is: inside the trained length logits are those of use_file(), bit for bit. Empties
-  // the cache. What is exact and what is not: docs/theory.md, "A system that grows".
+  // cached keys are rotated to the table of the next rung where they are, at the start of the next decode. Rungs of
+  // method none are the file as it is: a text that has not left the trained length has the logits of use_file(), bit for
+  // bit. Empties the cache. What is exact and what is not: docs/theory.md, "A system that grows".
   // Errors, with everything left as it was: as of use(plan), as of check_ladder; unsupported where cached keys cannot be
   // rotated again: M-RoPE, keys that are normalised after their rotation, caches that llama.cpp cannot shift.
-  // Cost of a rung: one pass over the cached keys of all layers, and a quantised cache once in float32 per layer.
+  // Cost of a rung: one pass over the keys of all ctx_size cells of all layers, the memory of one layer's keys in float32
+  // where the cache is quantised, and one graph that llama.cpp plans anew.
   [[nodiscard]] Result<void> use(const Ladder& ladder);
   // Back to what the file says. Empties the cache.
   void use_file();

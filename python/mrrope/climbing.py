@@ -3,8 +3,8 @@
 
 Each forward pass runs under the lowest rung that holds the text as far as the pass reaches; beyond the last rung its
 table stays. Cached keys that another rung rotated are turned first, where they lie (docs/theory.md, [T37]), and nothing
-is computed again. The hooks are those of the module that holds the rotary embedding, so whoever calls a part of the
-model, or generate(), climbs too.
+is computed again. It is forward() of the module that holds the rotary embedding which does that, so whoever calls a part
+of the model, or generate(), climbs too.
 
 How a model lays out its pairs is found out by trying: a few tokens under the first and the last rung, and the turn that
 makes the one's first keys the other's. A model in which none does cannot climb.
@@ -12,11 +12,12 @@ makes the one's first keys the other's. A model in which none does cannot climb.
 
 from __future__ import annotations
 
+import inspect
 import threading
 
 from . import _core
 from .errors import Error
-from .patching import Patch, put, rotary_modules
+from .patching import Patch, own_tables, put, rotary_modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ class LadderPatch(Patch):
     plan     its plan
     modules  the names of the modules that hold the tables
 
-    Inside the trained length the model computes what it computed before. A cache goes on beyond its rung. Threads take
-    turns, a forward pass at a time. Error: a cache that cannot be turned (quantized, offloaded, a class that is not
-    known, one that was filled before the patch), and a model that cannot climb.
+    A text that has not left the trained length is computed as before. A cache goes on beyond its rung. Threads take turns,
+    a forward pass at a time. Error: a cache that cannot be turned (quantized, offloaded, a class that is not known, one that
+    was filled before the patch), and a model that cannot climb.
     """
 
     ladder: _core.Ladder
@@ -48,15 +49,19 @@ class LadderPatch(Patch):
         self._place = 0  # of the rung that is in the model
         self._put: Patch | None = None  # None: the model as it is
         self._lock = _Lock()
-        self._hooks: list[Any] = []
-        self._names: list[str] = []  # of the arguments of whoever has the hooks
         self._layout: _Layout | None = None  # None: no turn is needed
+        self._own: dict[str, tuple[Any, float]] = {}  # speeds and scale of the model as it is, by group
         try:
             self._try_every_rung()
-            holder = self._find_holder()
+            self._holder = self._find_holder()
+            self._names = list(inspect.signature(self._holder.forward).parameters)
             if len(ladder.rungs) > 1:
-                self._layout = self._find_layout(holder)
-            self._take_over(holder)
+                self._layout = self._find_layout()
+            for _, module in rotary_modules(model):
+                self._set(module, "_mrrope_patch", self)
+            self._set(model, "_mrrope_patch", self)
+            self._inner = vars(self._holder).get("forward")  # in the place of the class's
+            self._set(self._holder, "forward", self._forward)
         except BaseException:
             self.undo()
             raise
@@ -69,8 +74,6 @@ class LadderPatch(Patch):
         """The model is again as it was. A second call does nothing. Waits for a forward pass of another thread."""
         with self._lock.lock:
             self._leave()
-            while self._hooks:
-                self._hooks.pop().remove()
             super().undo()
 
     def __enter__(self) -> LadderPatch:
@@ -80,25 +83,16 @@ class LadderPatch(Patch):
         return f"<{self.ladder!r} in {', '.join(self.modules)}, at {self.rung.name}>"
 
     def _find_holder(self) -> Any:
-        import inspect  # a third of the time that the whole package takes to import
-
         model = self._model
         names = [name.rpartition(".")[0] for name, _ in rotary_modules(model)]
         holders = {id(holder): holder for holder in map(model.get_submodule, names)}
         if len(holders) != 1:
             raise _unknown(model, f"{len(holders)} modules hold rotary embeddings")
         holder = next(iter(holders.values()))
-        self._names = list(inspect.signature(holder.forward).parameters)
-        if not {"inputs_embeds", "position_ids", "past_key_values"} <= set(self._names):
-            raise _unknown(model, f"{type(holder).__name__} takes {', '.join(self._names)}")
+        names = list(inspect.signature(holder.forward).parameters)
+        if not {"inputs_embeds", "position_ids", "past_key_values"} <= set(names):
+            raise _unknown(model, f"{type(holder).__name__} takes {', '.join(names)}")
         return holder
-
-    def _take_over(self, holder: Any) -> None:
-        for _, module in rotary_modules(self._model):
-            self._set(module, "_mrrope_patch", self)
-        self._set(self._model, "_mrrope_patch", self)
-        self._hooks.append(holder.register_forward_pre_hook(self._before, with_kwargs=True))
-        self._hooks.append(holder.register_forward_hook(self._after, with_kwargs=True, always_call=True))
 
     # ---- Rungs -----------------------------------------------------------------------------------------------------
 
@@ -129,68 +123,75 @@ class LadderPatch(Patch):
         rungs = self.ladder.rungs
         return next((place for place, rung in enumerate(rungs) if tokens <= rung.length), len(rungs) - 1)
 
-    def _find_layout(self, holder: Any) -> _Layout:
+    def _find_layout(self) -> _Layout | None:
         """The layout in which the turn of the first layer's keys from the first to the last rung is exact."""
         import torch
 
+        plans = self.ladder.rungs[0].plan, self.ladder.rungs[-1].plan
+        fastest = max(float(abs(b.inv_freq - a.inv_freq).max()) for a, b in zip(plans[0].groups, plans[1].groups) if b.extended)
+        if fastest == 0:
+            return None
+        step = max(1, round(1 / fastest))  # where the pair that turns most turns by about a radian, or less
         device = next(self._model.parameters()).device
-        positions = torch.tensor([[0, 1, self.ladder.rungs[0].length // 2]], device=device)
-        tokens = torch.zeros_like(positions)
+        positions = torch.tensor([[step, 2 * step, 3 * step, 4 * step]], device=device)
+        tokens = torch.tensor([[7, 11, 13, 17]], device=device)  # no padding, whose embedding may be 0
 
-        def keys_under(place: int) -> Any:
+        def keys_under(place: int) -> tuple[int, Any]:
             self._climb(place)
             with torch.no_grad():
-                cache = holder(input_ids=tokens, position_ids=positions, use_cache=True).past_key_values
-            return next(layer.keys for _, layer in self._turning(cache))
+                cache = self._holder(input_ids=tokens, position_ids=positions, use_cache=True).past_key_values
+            group, layer = next(self._turning(cache))
+            return group, layer.keys.double().cpu()
 
-        training = holder.training
-        holder.eval()
+        modes = [(part, part.training) for part in self._holder.modules()]
+        self._holder.eval()
         try:
-            first, last = (keys_under(place).double().cpu() for place in (0, len(self.ladder.rungs) - 1))
-        except (AttributeError, StopIteration, TypeError) as problem:
+            group, first = keys_under(0)
+            # Not the plan's: model.to(torch.float16) rounds the table that a model was trained with
+            self._own = own_tables(self._model, self.plan)
+            _, last = keys_under(len(self.ladder.rungs) - 1)
+        except (AttributeError, RuntimeError, StopIteration, TypeError) as problem:
             raise _unknown(self._model, f"its cache has no keys that could be turned ({problem})") from problem
         finally:
-            holder.train(training)
+            for part, training in modes:
+                part.training = training
             self._climb(0)
-        # Tables, angles and products are rounded in the type of the model, a few times each
+        if first.shape[-1] < 2 * len(self.plan.groups[group].inv_freq):
+            raise _unknown(self._model, f"its cache has {first.shape[-1]} numbers where a key was expected")
+        layouts = [_Layout(halves, end) for halves in (True, False) for end in ((False, True) if self._partial(first) else (False,))]
+        errors = {layout: layout.error(first, last, positions.cpu(), *self._turn(*plans, group)) for layout in layouts}
+        best, other = sorted(errors, key=lambda layout: errors[layout])[:2]
+        # Cosines, products and sums of two rotations are rounded in the type of the model; the float32 angle of the last
+        # position is a product of at most 4 * step radians
         dtype = next(self._model.parameters()).dtype
-        tolerance = 16 * torch.finfo(dtype).eps * float(last.abs().max())
-        group = next(index for index, group in enumerate(self.plan.groups) if group.extended)
-        turn = _turn(self.ladder.rungs[0].plan, self.ladder.rungs[-1].plan, group)
-        for layout in (_Layout(halves, last_dims) for halves in (True, False) for last_dims in (False, True)):
-            turned = first.clone()
-            layout.turn(turned, positions.cpu(), *turn)
-            if float((turned - last).abs().max()) <= tolerance:
-                return layout
-        raise _unknown(self._model, "no turn makes its cached keys those of another table")
+        tolerance = 8 * torch.finfo(dtype).eps + 4 * step * 2.0**-22
+        if errors[best] > tolerance or errors[other] < 4 * errors[best]:
+            raise _unknown(self._model, "no turn makes its cached keys those of another table")
+        return best
+
+    def _partial(self, keys: Any) -> bool:
+        return any(2 * len(group.inv_freq) < keys.shape[-1] for group in self.plan.groups)
 
     # ---- Calls -----------------------------------------------------------------------------------------------------
 
-    def _before(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _forward(self, *args: Any, **kwargs: Any) -> Any:
+        """forward() of the module that holds the rotary embedding, under the rung that the pass reaches."""
+        inner = self._inner or type(self._holder).forward.__get__(self._holder)
         call = dict(zip(self._names, args), **kwargs)
         if call.get("cache") is not None:
             message = "continuous batching runs texts of several rungs at once; use generate()"
             raise Error(message, "unsupported", "model")
-        self._lock.lock.acquire()
-        try:
-            self._lock.positions = _positions(call)
-            place = self._place_for(int(self._lock.positions.max()) + 1)
+        with self._lock.lock:
+            positions = _positions(call)
+            place = self._place_for(int(positions.max()) + 1)
             self._turn_cache(call.get("past_key_values"), self.ladder.rungs[place].plan)
             self._climb(place)
-        except BaseException:
-            self._lock.lock.release()
-            raise
-
-    def _after(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        if not self._lock.mine():
-            return  # _before refused, or undo() and a new patch came in between
-        try:
-            given = dict(zip(self._names, args), **kwargs).get("past_key_values")
+            output = inner(*args, **kwargs)
             parts = output if isinstance(output, tuple) else (getattr(output, "past_key_values", None),)
-            for cache in {id(c): c for c in (given, *parts) if hasattr(c, "get_seq_length")}.values():
-                _mark(cache, self.plan, self._lock.positions)
-        finally:
-            self._lock.lock.release()
+            caches = (call.get("past_key_values"), *parts)
+            for cache in {id(c): c for c in caches if hasattr(c, "get_seq_length")}.values():
+                _mark(cache, self.plan, positions)
+            return output
 
     # ---- Keys ------------------------------------------------------------------------------------------------------
 
@@ -208,21 +209,35 @@ class LadderPatch(Patch):
                 raise _cannot_turn(type(layer).__name__)
             yield group, layer
 
+    def _turn(self, old: _core.Plan, new: _core.Plan, group: int) -> tuple[Any, float]:
+        """By how much keys turn from one plan to another, and by what they are multiplied."""
+        (slow, small), (fast, large) = (self._table(plan, group) for plan in (old, new))
+        return fast - slow, large / small
+
+    def _table(self, plan: _core.Plan, index: int) -> tuple[Any, float]:
+        import torch
+
+        group = plan.groups[index]
+        if _as_it_is(plan):
+            return self._own[group.name]
+        return torch.tensor(group.inv_freq.astype("float32")).double(), group.attention_scale
+
     def _turn_cache(self, cache: Any, plan: _core.Plan) -> None:
         held = _held(cache)
         if held == 0:
             return
         mark = getattr(cache, "_mrrope_keys", None)
-        if mark is None:
-            message = "the keys in this cache were rotated without this ladder: leave past_key_values out, and the text is read again"
+        if mark is None or mark.plan is None or mark.positions.shape[1] < held:
+            message = "the keys in this cache were not all rotated by this ladder: leave past_key_values out, and the text is read again"
             raise Error(message, "inconsistent", "past_key_values")
         mark.positions = mark.positions[:, :held]  # it may have been cropped
-        if mark.plan == plan or self._layout is None:
+        old = mark.plan
+        if old == plan or self._layout is None:
             return
-        turns: dict[int, tuple[Any, float]] = {}
-        for group, layer in list(self._turning(cache)):  # all of them are looked at before one is turned
-            if group not in turns:
-                turns[group] = _turn(mark.plan, plan, group)
+        turning = list(self._turning(cache))  # all of them are looked at before one is turned
+        turns = {group: self._turn(old, plan, group) for group, _ in turning}
+        mark.plan = None  # until all are turned: an error half-way leaves a cache that nothing can go on with
+        for group, layer in turning:
             self._layout.turn(layer.keys, mark.positions, *turns[group])
         mark.plan = plan
 
@@ -233,6 +248,10 @@ class _Layout:
     def __init__(self, halves: bool, last: bool) -> None:
         self.halves = halves
         self.last = last
+
+    def pairs(self, keys: Any, dims: int) -> tuple[Any, Any]:
+        part = keys[..., keys.shape[-1] - dims :] if self.last else keys[..., :dims]
+        return (part[..., : dims // 2], part[..., dims // 2 :]) if self.halves else (part[..., ::2], part[..., 1::2])
 
     def turn(self, keys: Any, positions: Any, speeds: Any, scale: float) -> None:
         """In place. positions: (rows or 1, tokens); tokens of `keys` beyond them are left alone."""
@@ -248,42 +267,40 @@ class _Layout:
         angles = positions[:, None, :, None].double().cpu() * speeds
         wide = torch.float64 if keys.dtype == torch.float64 else torch.float32
         cos, sin = ((f(angles) * scale).to(wide).to(keys.device) for f in (torch.cos, torch.sin))
-        dims = 2 * speeds.shape[0]
-        part = keys[:, :, :tokens, keys.shape[-1] - dims :] if self.last else keys[:, :, :tokens, :dims]
-        a, b = (part[..., : dims // 2], part[..., dims // 2 :]) if self.halves else (part[..., ::2], part[..., 1::2])
-        x, y = a.to(wide), b.to(wide)
+        a, b = self.pairs(keys[:, :, :tokens], 2 * speeds.shape[0])
         with torch.no_grad():
-            a.copy_(x * cos - y * sin)
-            b.copy_(y * cos + x * sin)
+            x, y = a.to(wide), b.to(wide)
+            turned = x * cos - y * sin, y * cos + x * sin
+            a.copy_(turned[0])
+            b.copy_(turned[1])
 
-
-def _turn(old: _core.Plan, new: _core.Plan, group: int) -> tuple[Any, float]:
-    import torch
-
-    a, b = old.groups[group], new.groups[group]
-    return torch.tensor(b.inv_freq - a.inv_freq, dtype=torch.float64), b.attention_scale / a.attention_scale
+    def error(self, first: Any, last: Any, positions: Any, speeds: Any, scale: float) -> float:
+        """How far the turn of `first` is from `last`, relative to the length of each pair."""
+        turned = first.clone()
+        self.turn(turned, positions, speeds, scale)
+        (a, b), (x, y) = self.pairs(turned, 2 * speeds.shape[0]), self.pairs(last, 2 * speeds.shape[0])
+        lengths = (x.square() + y.square()).sqrt()
+        distances = ((a - x).square() + (b - y).square()).sqrt()
+        seen = lengths > 0.1 * float(lengths.max())  # of shorter ones float16 keeps fewer digits
+        return float((distances[seen] / lengths[seen]).max()) if bool(seen.any()) else float("inf")
 
 
 class _Keys:
-    """What the keys in a cache were rotated by."""
+    """What the keys in a cache were rotated by; plan is None where only some of them were turned."""
 
-    def __init__(self, plan: _core.Plan, positions: Any) -> None:
+    def __init__(self, plan: _core.Plan | None, positions: Any) -> None:
         self.plan = plan
         self.positions = positions  # (rows or 1, tokens)
 
 
 class _Lock:
-    """One forward pass at a time, and the positions of its tokens."""
+    """One forward pass at a time."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.positions: Any = None
 
     def __reduce__(self) -> tuple[type[_Lock], tuple[()]]:
         return _Lock, ()  # with a copy of the model nobody computes
-
-    def mine(self) -> bool:
-        return self.lock._is_owned()  # type: ignore[attr-defined]  # as threading.Condition asks it
 
 
 def _as_it_is(plan: _core.Plan) -> bool:

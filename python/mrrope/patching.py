@@ -181,19 +181,34 @@ def tables(model: Any) -> list[tuple[list[float], float]]:
     return found
 
 
-def _patch_module(done: Patch, name: str, module: Any) -> None:
-    groups = {group.name: group for group in done.plan.groups}
-    first = done.plan.groups[0]
+def own_tables(model: Any, plan: _core.Plan) -> dict[str, tuple[Any, float]]:
+    """Speeds and scale that the model rotates with now, by the groups of a plan that it extends."""
+    found = {}
+    for name, module in rotary_modules(model):
+        for kind, group in _kinds(plan, name, module).items():
+            prefix = f"{kind}_" if kind else ""
+            speeds = getattr(module, f"{prefix}inv_freq").detach().double().cpu()
+            found[group.name] = speeds, float(getattr(module, f"{prefix}attention_scaling"))
+    return found
+
+
+def _kinds(plan: _core.Plan, name: str, module: Any) -> dict[str, _core.PlanGroup]:
+    """What a plan extends of a module, by kind of layers."""
+    groups = {group.name: group for group in plan.groups}
     if isinstance(module.rope_type, dict):
         unknown = set(module.rope_type) - set(groups)
         if unknown:
             raise Error(f"{name} has layers that the plan does not know: {sorted(unknown)}", "inconsistent", "plan")
         kinds = {kind: groups[kind] for kind in module.rope_type}
+    elif name.endswith("rotary_emb_local"):  # Gemma 3 in transformers 4: a module of its own for sliding windows
+        kinds = {}
     else:
-        kinds = {"": groups.get(name.rpartition(".")[2], first)}
-        if name.endswith("rotary_emb_local"):  # Gemma 3 in transformers 4: a module of its own for sliding windows
-            kinds = {}
-    changed = {kind: group for kind, group in kinds.items() if group.extended}
+        kinds = {"": groups.get(name.rpartition(".")[2], plan.groups[0])}
+    return {kind: group for kind, group in kinds.items() if group.extended}
+
+
+def _patch_module(done: Patch, name: str, module: Any) -> None:
+    changed = _kinds(done.plan, name, module)
     for kind, group in changed.items():
         _set_table(done, module, kind, group)
     for kind, group in changed.items():

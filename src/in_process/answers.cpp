@@ -173,7 +173,11 @@ class Benchmark {
     const std::vector<std::size_t> order = sharing_order(tokens);
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       if (const auto ok = apply(context_, candidates_[c]); !ok) return ok.error();
-      PrefixCache cache(model_, context_, options_.share_prefixes);
+      std::vector<std::int64_t> rungs;
+      if (candidates_[c].climb) {
+        for (const Rung& rung : candidates_[c].climb->rungs) rungs.push_back(rung.length);
+      }
+      PrefixCache cache(model_, context_, options_.share_prefixes, std::move(rungs));
       for (const std::size_t i : order) {
         if (prompts[i].keys[c].empty()) continue;
         if (meter_.cancelled()) return cancelled_error();
@@ -287,6 +291,7 @@ Result<BenchmarkCost> measure_answers(const LlamaModel& model, LlamaContext& con
                                       RunFolder& run, const Control& control) {
   Result<Encoder> encoder = Encoder::create(model, options.frame);
   if (!encoder) return encoder.error();
+  if (const auto ok = check_climbs(context, candidates); !ok) return ok.error();
   Benchmark benchmark(model, context, texts, candidates, options, run, control, *std::move(encoder));
   if (const auto ok = benchmark.measure(); !ok) return ok.error();
   return benchmark.cost();

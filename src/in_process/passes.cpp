@@ -55,6 +55,15 @@ Result<void> apply(LlamaContext& context, const Candidate& candidate) {
   return {};
 }
 
+Result<void> check_climbs(LlamaContext& context, std::span<const Candidate> candidates) {
+  for (const Candidate& candidate : candidates) {
+    if (!candidate.climb) continue;
+    if (const auto ok = apply(context, candidate); !ok)
+      return Error{ok.error().code, ok.error().message, candidate.method};
+  }
+  return {};
+}
+
 Rotation reaching_rotation(const LlamaContext& context) {
   const std::vector<Rotation> rotations = context.rotation();
   const auto slowest = [](const Rotation& a, const Rotation& b) { return a.inv_freq.back() < b.inv_freq.back(); };
@@ -65,6 +74,7 @@ Rotation reaching_rotation(const LlamaContext& context) {
 Result<void> run_passes(LlamaContext& context, std::span<const Document> documents,
                         std::span<const Candidate> candidates, const Pass& pass, RunFolder& run,
                         const Control& control) {
+  if (const auto ok = check_climbs(context, candidates); !ok) return ok.error();
   std::int64_t total = 0;
   for (const Document& document : documents) {
     for (const Candidate& candidate : candidates) total += pass.tokens(document, candidate);

@@ -19,6 +19,8 @@ namespace mrrope::eval {
 std::string identity_of(const Candidate& candidate);
 // Makes the context rotate by it. Empties the cache.
 Result<void> apply(LlamaContext& context, const Candidate& candidate);
+// Whether the model climbs what is to climb: known before hours are spent on other candidates. Empties the cache.
+Result<void> check_climbs(LlamaContext& context, std::span<const Candidate> candidates);
 
 // What the layers that reach farthest did: those with the slowest pair. Layers that see a window only rotate faster,
 // and as in the file under every plan. Domain: something was decoded.

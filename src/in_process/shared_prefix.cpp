@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <utility>
 
 #include "in_process/log_softmax.h"
 #include "in_process/passes.h"
@@ -24,8 +25,11 @@ std::vector<std::size_t> sharing_order(std::span<const std::vector<Token>> promp
   return order;
 }
 
-PrefixCache::PrefixCache(const LlamaModel& model, LlamaContext& context, bool share)
-    : context_(context), ubatch_(context.ubatch_size()), share_(share && model.can_truncate()) {}
+PrefixCache::PrefixCache(const LlamaModel& model, LlamaContext& context, bool share, std::vector<std::int64_t> rungs)
+    : context_(context),
+      ubatch_(context.ubatch_size()),
+      share_(share && model.can_truncate()),
+      rungs_(std::move(rungs)) {}
 
 // Steps end at multiples of a ubatch whatever was cached before, so a token is computed by the same kernels with and
 // without sharing, and answers are the same to the bit.
@@ -39,6 +43,11 @@ void PrefixCache::keep_common(std::span<const Token> tokens) {
     const std::size_t step_begin = common / ubatch_ * ubatch_;
     if (step_end - common < kFewest) common = std::max(step_begin, step_end - std::min(kFewest, step_end));
   }
+  const auto reached = static_cast<std::int64_t>(context_.n_cached());
+  const auto next = static_cast<std::int64_t>(common) + 1;
+  const bool turned =
+      std::any_of(rungs_.begin(), rungs_.end(), [&](std::int64_t r) { return next <= r && r < reached; });
+  if (turned) common = 0;
   cached_.resize(common);
   // A sliding window may have moved on: from the start, then
   if (common == 0 || !context_.truncate(common)) {

@@ -27,8 +27,10 @@ struct Reply {
 // rotated.
 class PrefixCache {
  public:
-  // `share`: false computes every prompt from its start, for comparison.
-  PrefixCache(const LlamaModel& model, LlamaContext& context, bool share);
+  // `share`: false computes every prompt from its start, for comparison. `rungs`: the lengths of a ladder that texts
+  // climb. A prefix on a lower rung than the text before is computed again: turning it back would round it twice more,
+  // each time.
+  PrefixCache(const LlamaModel& model, LlamaContext& context, bool share, std::vector<std::int64_t> rungs = {});
 
   // Greedy. `step` hears how many prompt tokens were just done, and ends the call with ErrorCode::cancelled if it says
   // false. Domain: tokens is not empty.
@@ -53,6 +55,7 @@ class PrefixCache {
   LlamaContext& context_;
   std::size_t ubatch_;
   bool share_;
+  std::vector<std::int64_t> rungs_;
   std::vector<Token> cached_;
   std::int64_t computed_ = 0;
 };

@@ -17,7 +17,7 @@ namespace {
 
 using nodes::NodeRotation;
 
-// Below this the speeds of a pair are the same but for the rounding of their float32 factors.
+// Below this a pair stands still: at position 2^24 it would turn by a hundredth of a radian, times its speed.
 constexpr double kSameSpeed = 1e-9;
 
 Rotation table_under(const Injection& injection, const NodeRotation& of_file) {
@@ -34,7 +34,8 @@ Rotation table_under(const Injection& injection, const NodeRotation& of_file) {
 
 InjectedTable difference(const Rotation& from, const Rotation& to, const NodeRotation& node) {
   InjectedTable turn;
-  turn.mode = node.mode;
+  turn.own = node;
+  turn.own->layer = -1;  // of several
   turn.magnitude = static_cast<float>(to.attention_scale / from.attention_scale);
   const auto pairs = static_cast<double>(from.inv_freq.size());
   for (std::size_t i = 0; i < from.inv_freq.size(); ++i) {
@@ -85,7 +86,7 @@ Injection turn_between(const Injection& from, const Injection& to, std::span<con
     if (out.table_of(node.layer) >= 0) continue;  // its queries were there first
     InjectedTable turn = difference(table_under(from, node), table_under(to, node), node);
     const auto same = [&](const InjectedTable& t) {
-      return t.factors == turn.factors && t.magnitude == turn.magnitude && t.mode == turn.mode;
+      return t.factors == turn.factors && t.magnitude == turn.magnitude && t.own == turn.own;
     };
     const auto found = std::find_if(out.tables.begin(), out.tables.end(), same);
     if (out.table_of_layer.size() <= layer) out.table_of_layer.resize(layer + 1, -1);
@@ -101,8 +102,7 @@ Result<void> check_turns(std::span<const NodeRotation> of_file) {
       return first.layer == node.layer && !(first == node);
     });
     if (other != of_file.end()) {
-      return Error{ErrorCode::unsupported,
-                   fmt::format("layer {} rotates in two ways, so its cached keys cannot climb", node.layer), ""};
+      return Error{ErrorCode::unsupported, fmt::format("layer {} rotates in two ways", node.layer), ""};
     }
   }
   return {};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <map>
 #include <set>
 #include <thread>
 #include <utility>
@@ -168,9 +169,12 @@ Result<void> LlamaContext::use(const Ladder& ladder) {
     if (const auto ok = check_fit(rung.plan, impl_->of_file, n_layer); !ok) return ok.error();
   }
   std::vector<llama::TableRung> rungs = llama::rungs_of(ladder, n_layer);
-  const bool turns = !llama::turn_between(rungs.front().tables, rungs.back().tables, impl_->of_file).tables.empty();
-  if (turns && !impl_->cannot_climb.empty()) {
-    return Error{ErrorCode::unsupported, "the model cannot climb: " + impl_->cannot_climb + "; use one plan", ""};
+  for (std::size_t r = 0; r + 1 < rungs.size(); ++r) {
+    if (llama::turn_between(rungs[r].tables, rungs[r + 1].tables, impl_->of_file).tables.empty()) continue;
+    if (const std::string why = impl_->why_no_climb(); !why.empty()) {
+      return Error{ErrorCode::unsupported, "the model cannot climb: " + why + "; use one plan", ""};
+    }
+    break;
   }
   impl_->start_over(std::move(rungs));
   return {};
@@ -203,7 +207,10 @@ void LlamaContext::Impl::start_over(std::vector<llama::TableRung> others) {
 
 void LlamaContext::Impl::clear() {
   const LogScope log;
-  llama_memory_clear(memory(), false);
+  const bool climbs = rungs.size() > 1;
+  // Each turn multiplies all cells by the ratio of two scales: what no text turns back would grow without end
+  llama_memory_clear(memory(), climbs);
+  rotations.follow_cells(climbs);
   positions.clear();
   farthest = -1;
 }
@@ -245,26 +252,30 @@ std::string LlamaContext::Impl::why_no_climb() const {
     return fmt::format("layer {} changes its keys after their rotation", layer);
   }
   if (given.cache_type_k == "bf16") return "ggml rotates no keys in bf16: take f16 or f32 for them";
-  std::set<int> cached;
-  for (const auto& [cells, layers] : rotations.caches()) cached.insert(layers.begin(), layers.end());
+  std::set<int> cached, rotating;
+  std::map<std::string, int> caches;  // by device
+  for (const NodeRotation& node : of_file) rotating.insert(node.layer);
+  for (const auto& [cells, shared] : rotations.caches()) {
+    cached.insert(shared.layers.begin(), shared.layers.end());
+    ++caches[shared.device];
+  }
   if (cached.empty()) return "it keeps no keys";
   const llama_model* weights = model->model.get();
   if (llama_model_is_recurrent(weights) || llama_model_is_hybrid(weights)) {
-    for (const NodeRotation& node : of_file) {
-      if (cached.contains(node.layer)) continue;
-      return fmt::format("the state of layer {} is made of rotated keys", node.layer);
+    for (const int layer : rotating) {
+      if (!cached.contains(layer)) return fmt::format("the state of layer {} is made of rotated keys", layer);
     }
   }
-  // llama.cpp shifts all caches or none, and ends the process where no layer of one rotates. Where there are windows,
-  // there are two caches.
-  if (llama_model_n_swa(weights) > 0 && rotations.caches().size() < 2) {
-    return "all of its layers see a window only, or none does";
-  }
-  for (const auto& [cells, layers] : rotations.caches()) {
-    const bool rotates = std::any_of(of_file.begin(), of_file.end(), [&layers = layers](const NodeRotation& node) {
-      return std::find(layers.begin(), layers.end(), node.layer) != layers.end();
-    });
-    if (!rotates) return fmt::format("layer {} and those that share its cache do not rotate", layers.front());
+  // Where there are windows, there are two caches. llama.cpp shifts both or none, and ends the process where no layer of
+  // one rotates.
+  if (llama_model_n_swa(weights) > 0) {
+    const auto two = [](const auto& device) { return device.second > 1; };
+    if (std::none_of(caches.begin(), caches.end(), two)) return "all of its layers see a window only, or none does";
+    for (const auto& [cells, shared] : rotations.caches()) {
+      const auto rotates = [&](int layer) { return rotating.contains(layer); };
+      if (std::any_of(shared.layers.begin(), shared.layers.end(), rotates)) continue;
+      return fmt::format("layer {}, with those that share its cache, does not rotate", shared.layers.front());
+    }
   }
   if (llama_memory_can_shift(memory())) return "";
   // Sliding layers that keep a window only cannot lose tokens in the middle, and can be rotated: whether all else can be
@@ -274,7 +285,8 @@ std::string LlamaContext::Impl::why_no_climb() const {
   params.swa_full = true;
   const LogScope log;
   const llama_context_ptr whole(llama_init_from_model(model->model.get(), params));
-  if (whole && llama_memory_can_shift(llama_get_memory(whole.get()))) return "";
+  if (!whole) return "there is no memory for a small context that would tell whether it can";
+  if (llama_memory_can_shift(llama_get_memory(whole.get()))) return "";
   return "llama.cpp cannot shift its cache";
 }
 
@@ -304,7 +316,6 @@ Result<void> LlamaContext::Impl::look_at_file() {
   }
   of_file = rotations.seen();
   if (of_file.empty()) return Error{ErrorCode::unsupported, "no layer of the model rotates", ""};
-  cannot_climb = why_no_climb();
   return {};
 }
 

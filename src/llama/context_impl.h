@@ -46,7 +46,6 @@ struct LlamaContext::Impl {
   std::vector<std::int32_t> positions;       // of the cached tokens, as the rotation saw them
   std::int32_t farthest = -1;                // of them
   std::vector<nodes::NodeRotation> of_file;  // what the model does without a plan; empty: not looked at yet
-  std::string cannot_climb;                  // why; after of_file; empty: it can
   llama_context_ptr context;
 
   [[nodiscard]] llama_memory_t memory() const { return llama_get_memory(context.get()); }
@@ -61,7 +60,7 @@ struct LlamaContext::Impl {
   // After a failure: the first n tokens or, where the cache cannot go back, none.
   void roll_back(std::size_t n);
 
-  // Why the model cannot climb, if so. Domain: its nodes have been looked at, and nothing was decoded since.
+  // Why the model cannot climb; empty: it can. Domain: look_at_file() went well.
   [[nodiscard]] std::string why_no_climb() const;
   // How many of the next tokens have the rung of the first of them.
   [[nodiscard]] std::size_t on_one_rung(std::span<const std::int32_t> at) const;

@@ -85,7 +85,7 @@ Result<void> LlamaContext::Impl::decode_chunk(std::span<const Token> tokens, std
     if (!positions.empty()) turn = llama::turn_between(rungs[rung].tables, rungs[next].tables, of_file);
     turning = !turn.tables.empty();
     if (turning) {
-      // There and back: positions stay as they are, and llama.cpp shifts the cache at the begin of llama_decode
+      // There and back: positions stay as they are, and llama.cpp shifts the cache at the start of llama_decode
       llama_memory_seq_add(memory(), 0, 0, -1, 1);
       llama_memory_seq_add(memory(), 0, 0, -1, -1);
     }

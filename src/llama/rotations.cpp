@@ -16,6 +16,12 @@ namespace {
 
 constexpr const char* kNoMemory = "no memory for the factors on the device of a layer";
 
+// The scheduler copies an input to each device and calls it "CUDA0#name#0".
+std::string device_of(const ggml_tensor& input) {
+  const std::string name = input.name;
+  return name.substr(0, name.find('#') == std::string::npos ? 0 : name.find('#'));
+}
+
 // The kernels fill their tables up to the head's size, also where fewer dimensions rotate: the copy is longer than the
 // table and goes on with 1.
 ggml_tensor* copy_for(const ggml_tensor& node, InjectedTable& table) {
@@ -42,7 +48,10 @@ bool Rotations::on_node(ggml_tensor* node, bool ask, void* user_data) {
   Rotations& self = *static_cast<Rotations*>(user_data);
   if (!ask) {
     if (self.stopped_) return false;
-    self.store(*node);
+    const nodes::NodePlace place = nodes::place_of(*node);
+    const auto cache = self.cells_.find(place.cache);
+    if (cache != self.cells_.end()) cache->second.turned = true;
+    if (place.cache == nullptr) self.store(*node);
     return true;
   }
   if (self.cancel_.load(std::memory_order_relaxed)) {
@@ -58,7 +67,7 @@ bool Rotations::on_node(ggml_tensor* node, bool ask, void* user_data) {
   const nodes::NodePlace place = nodes::place_of(*node);
   if (place.cache != nullptr) {
     self.turn(*node, place);
-    return false;
+    return true;  // llama.cpp goes on when a shift fails: has it been computed?
   }
   self.visit(*node, place);
   return std::find(self.layers_kept_.begin(), self.layers_kept_.end(), place.layer) != self.layers_kept_.end();
@@ -156,7 +165,9 @@ void Rotations::follow(const ggml_tensor& set_rows) {
   const nodes::NodePlace place = nodes::place_of_cache(set_rows);
   if (place.cache == nullptr) return;
   if (recording_) {
-    caches_[set_rows.src[1]].push_back(place.layer);
+    SharedCells& shared = caches_[set_rows.src[1]];
+    shared.device = device_of(*set_rows.src[1]);
+    shared.layers.push_back(place.layer);
     if (changed_after_ < 0 && !nodes::writes_what_was_rotated(set_rows)) changed_after_ = place.layer;
   }
   if (!following_) return;
@@ -209,9 +220,14 @@ void Rotations::turn(ggml_tensor& node, const nodes::NodePlace& place) {
   ggml_tensor* factors = copy_for(node, table);
   if (factors == nullptr) return fail(ErrorCode::io, kNoMemory);
   set_table(node, factors, table.magnitude);
+  if (!table.own) return;
   // llama.cpp's shift of deepseek2-ocr pairs neighbours, its graph halves
-  if (table.mode >= 0) node.op_params[nodes::kRopeMode] = table.mode;
-  if (known) found->second.turned = true;
+  node.op_params[nodes::kRopeMode] = table.own->mode;
+  if (node.op_params[nodes::kRopeDims] != table.own->dims ||
+      nodes::float_param(node, nodes::kRopeBase) != table.own->base) {
+    fail(ErrorCode::unsupported,
+         fmt::format("llama.cpp shifts layer {} by another table than it rotates by", place.layer));
+  }
 }
 
 // llama.cpp goes on when a shift fails.

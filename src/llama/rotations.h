@@ -8,7 +8,7 @@
 // ended, because it uses a graph of the same shape again, maybe under another plan.
 //
 // Cached keys are turned by the graph that llama.cpp has for a context shift: it rotates every cell of every layer on
-// the device that has it, at the begin of a llama_decode. Its nodes get the positions of the cells in the place of the
+// the device that has it, at the start of a llama_decode. Its nodes get the positions of the cells in the place of the
 // shift and the difference of two tables in the place of the table.
 //
 // The callback returns "no need to look at the result" for every node but those whose result is wanted, so graphs run
@@ -22,6 +22,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "mrrope/result.h"
@@ -35,7 +36,7 @@ namespace mrrope::llama {
 struct InjectedTable {
   std::vector<float> factors;
   float magnitude = 1;
-  int mode = -1;  // of a turn: what the layer's own rotation has, which a shift need not; -1: left alone
+  std::optional<nodes::NodeRotation> own = {};  // of a turn: the layer's own rotation, which a shift has to be like
 
   struct Copy {
     ggml_context_ptr context;
@@ -99,8 +100,12 @@ class Rotations {
   void forget() { seen_.clear(); }
   // In the same decode: a layer whose keys are changed after their rotation, so that they cannot be turned; -1: none.
   [[nodiscard]] int changed_after() const { return changed_after_; }
-  // And which layers have their keys in one cache: layers with a window have one of their own.
-  [[nodiscard]] const std::map<const ggml_tensor*, std::vector<int>>& caches() const { return caches_; }
+  // And which layers of a device have their keys in one cache: layers with a window have one of their own.
+  struct SharedCells {
+    std::string device;  // as llama.cpp calls it; empty: there is one
+    std::vector<int> layers;
+  };
+  [[nodiscard]] const std::map<const ggml_tensor*, SharedCells>& caches() const { return caches_; }
 
  private:
   struct Original {
@@ -145,7 +150,7 @@ class Rotations {
 
   std::vector<nodes::NodeRotation> seen_;
   int changed_after_ = -1;
-  std::map<const ggml_tensor*, std::vector<int>> caches_;  // by the tensor that has the cells of tokens
+  std::map<const ggml_tensor*, SharedCells> caches_;  // by the tensor that says which cells tokens go to
   std::vector<int> layers_kept_;
   std::vector<RotatedNode> kept_;
 };

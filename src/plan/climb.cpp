@@ -70,9 +70,9 @@ Result<Ladder> climbing_ladder(const RopeSpec& spec, std::int64_t context_target
   const Result<Plan> last = make_plan(spec, context_target, climb.method);
   if (!last) return last.error();
   const auto trained = static_cast<double>(spec.context_trained);
-  const double octaves = std::log(static_cast<double>(context_target) / trained);
+  const double log_factor = std::log(static_cast<double>(context_target) / trained);
   // At least one step where there is anything to extend; a ratio of 1 or less would take infinitely many
-  const double steps = octaves <= 0 ? 0 : std::max(1.0, std::round(octaves / std::log(climb.ratio)));
+  const double steps = log_factor <= 0 ? 0 : std::max(1.0, std::round(log_factor / std::log(climb.ratio)));
   if (!(steps < static_cast<double>(kMaxRungs))) {
     return Error{ErrorCode::invalid_argument,
                  fmt::format("{} times the trained length in steps of {} are {:.0f} rungs, at most {} are possible",
@@ -81,7 +81,7 @@ Result<Ladder> climbing_ladder(const RopeSpec& spec, std::int64_t context_target
   }
   std::vector<std::int64_t> lengths;
   for (double step = 0; step < steps; ++step) {
-    const std::int64_t length = std::llround(trained * std::exp(octaves * step / steps));
+    const std::int64_t length = std::llround(trained * std::exp(log_factor * step / steps));
     if (lengths.empty() || length > lengths.back()) lengths.push_back(length);
   }
   if (lengths.empty() || lengths.back() < context_target) lengths.push_back(context_target);

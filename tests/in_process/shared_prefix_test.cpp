@@ -7,6 +7,8 @@
 #include <numeric>
 #include <set>
 
+#include "mrrope/model_file.h"
+
 namespace mrrope::eval {
 namespace {
 
@@ -77,9 +79,15 @@ class PrefixCacheTest : public testing::Test {
     return p;
   }
 
-  std::vector<Prompt> answers(const std::vector<Prompt>& prompts, bool share, std::int64_t* computed = nullptr) {
+  std::vector<Prompt> answers(const std::vector<Prompt>& prompts, bool share, std::int64_t* computed = nullptr,
+                              const Ladder* ladder = nullptr) {
     context->use_file();
-    PrefixCache cache(*model, *context, share);
+    std::vector<std::int64_t> rungs;
+    if (ladder != nullptr) {
+      EXPECT_TRUE(context->use(*ladder));
+      for (const Rung& rung : ladder->rungs) rungs.push_back(rung.length);
+    }
+    PrefixCache cache(*model, *context, share, rungs);
     std::vector<Prompt> out;
     for (const Prompt& p : prompts) {
       const Result<Reply> reply = cache.answer(p, {.max_tokens = 24}, [](std::int64_t) { return true; });
@@ -147,6 +155,24 @@ TEST_F(PrefixCacheTest, AnswersAreThoseOfPromptsComputedFromTheirStart) {
   std::int64_t alone = 0;
   EXPECT_EQ(answers(prompts, true, &shared), answers(prompts, false, &alone));
   EXPECT_LT(shared, alone * 3 / 4);
+}
+
+// A prefix that was turned and turned back would be rounded twice, and answers would depend on the order of prompts.
+TEST_F(PrefixCacheTest, AnswersOfTextsThatClimbAreThoseOfPromptsComputedFromTheirStart) {
+  const Result<ModelFile> file = read_model(MRROPE_TESTS "/models/tiny-512.gguf");
+  ASSERT_TRUE(file);
+  const Result<Ladder> ladder = climbing_ladder(*rope_spec(*file), 2048);
+  ASSERT_TRUE(ladder);
+  std::vector<Prompt> prompts;
+  for (const std::size_t from : std::initializer_list<std::size_t>{200, 500, 600, 700}) {
+    for (const std::size_t size : std::initializer_list<std::size_t>{400, 800, 900}) {
+      if (from < size) prompts.push_back(prompt(size, from, static_cast<int>(from)));
+    }
+  }
+  std::int64_t shared = 0;
+  std::int64_t alone = 0;
+  EXPECT_EQ(answers(prompts, true, &shared, &*ladder), answers(prompts, false, &alone, &*ladder));
+  EXPECT_LT(shared, alone);
 }
 
 TEST_F(PrefixCacheTest, CancelledCallsLeaveNothingThatTheNextCouldMistake) {

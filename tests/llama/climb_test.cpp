@@ -248,7 +248,72 @@ TEST(Climb, GeneratesAcrossBorders) {
   }
 }
 
-TEST(Climb, LeavesAnEmptyCacheWhenItIsCancelledOnABorder) {
+// Each turn multiplies every cell of a cache by the ratio of two scales, those that no token has any more, too.
+TEST(Climb, AndStartingOverAThousandTimesLeavesNumbers) {
+  MRROPE_NEED_TINY_MODELS();
+  const LlamaModel model = load(tiny("llama"));
+  LlamaContext context = context_of(model, small("f16"));
+  const Ladder ladder = short_ladder(last_layer_alone(*rope_spec(file_of(tiny("llama"))), model.n_layer()));
+  const std::vector<Token> tokens = random_tokens(model, 100);
+  ASSERT_TRUE(context.use(ladder));
+  const std::vector<float> first = logits(context, tokens);
+  for (int i = 0; i < 1000; ++i) {
+    context.clear();
+    ASSERT_TRUE(context.decode(std::vector<Token>(tokens.begin(), tokens.begin() + 26)));
+  }
+  context.clear();
+  EXPECT_EQ(logits(context, tokens), first);
+}
+
+// The last layer sees a window of which its cache keeps no more than it needs: cells are used again.
+TEST(Climb, TurnsAWindowWhoseCellsAreUsedAgain) {
+  MRROPE_NEED_TINY_MODELS();
+  const LlamaModel model = load(tiny("laguna"));
+  ContextOptions options = small();
+  options.ctx_size = 2048;
+  LlamaContext context = context_of(model, options);
+  Ladder ladder = short_ladder(last_layer_alone(*rope_spec(file_of(tiny("laguna"))), model.n_layer()));
+  ladder.rungs[0].length = 700;
+  ladder.rungs[1].length = 1100;
+  ladder.rungs[2].length = 1300;
+  ladder.rungs[3].length = 1500;
+  const std::vector<Token> tokens = random_tokens(model, 1500);
+  ASSERT_TRUE(context.use(ladder));
+  const std::vector<float> climbed = logits(context, tokens);
+  ASSERT_FALSE(context.truncate(100)) << "the window has moved on";
+  use(context, ladder.rungs[3].plan);
+  const std::vector<float> anew = logits(context, tokens);
+  EXPECT_LT(distance(part(climbed, model, 1300, 1500), part(anew, model, 1300, 1500)), kTurns);
+  context.use_file();
+  EXPECT_GT(distance(part(logits(context, tokens), model, 1300, 1500), part(anew, model, 1300, 1500)), 3 * kTurns);
+}
+
+TEST(Climb, LeavesAnEmptyCacheWhenItEndsInTheMiddleOfATurn) {
+  MRROPE_NEED_TINY_MODELS();
+  const LlamaModel model = load(tiny("llama"));
+  ContextOptions options = one_thread(1 << 17);  // a turn takes some milliseconds
+  options.ubatch_size = 64;
+  LlamaContext context = context_of(model, options);
+  const Ladder ladder = short_ladder(*rope_spec(file_of(tiny("llama"))));
+  const std::vector<Token> tokens = random_tokens(model, 30);
+  ASSERT_TRUE(context.use(ladder));
+  const std::vector<float> wanted = logits(context, tokens);
+  bool emptied = false;
+  for (int wait = 0; wait < 200 && !emptied; ++wait) {
+    context.clear();
+    ASSERT_TRUE(context.decode(std::vector<Token>(tokens.begin(), tokens.begin() + 24)));
+    const Result<void> done = decode_and_cancel(context, std::vector<Token>(tokens.begin() + 24, tokens.end()),
+                                                std::chrono::microseconds(100 * wait));
+    context.clear();
+    (void)context.decode(std::vector<Token>(1, tokens[0]));  // takes a cancellation that came too late
+    emptied = !done;
+    context.clear();
+    EXPECT_EQ(logits(context, tokens), wanted) << wait;
+  }
+  EXPECT_TRUE(emptied);
+}
+
+TEST(Climb, KeepsTheCacheWhenItIsCancelledBeforeATurn) {
   MRROPE_NEED_TINY_MODELS();
   Short s;
   ASSERT_TRUE(s.context.use(s.ladder));

@@ -119,7 +119,7 @@ TEST(Rpc, ATextClimbsOnTwoServersAsItDoesHere) {
   MRROPE_NEED_RPC_SERVER();
   const RpcServer first, second;
   const LlamaModelOptions remote{.rpc = {first.endpoint(), second.endpoint()}, .tensor_split = {1, 1}};
-  for (const char* name : {"llama", "gemma3", "deepseek2"}) {
+  for (const char* name : {"llama", "gemma3", "deepseek2", "smollm3"}) {
     SCOPED_TRACE(name);
     const std::string path = tiny(name);
     Ladder ladder = *climbing_ladder(*rope_spec(file_of(path)), 4 * 4096);
