@@ -104,7 +104,8 @@ struct Climb {
 inline constexpr double kMinRatio = 1.1;
 inline constexpr double kMaxRatio = 64;
 
-// "climb", "climb:mrrope-pro", "climb:ratio=1.41:yarn:beta_fast=16": the ratio, then a method as in catalogue.h.
+// "climb", "climb:mrrope-pro", "climb:ratio=1.41:yarn:beta_fast=16": a method as in catalogue.h, and the ratio beside its
+// parameters.
 [[nodiscard]] bool names_climb(std::string_view text);
 // Errors: as parse_method, and a method that never extends (none). parse_climb(spell(c)) == c.
 Result<Climb> parse_climb(std::string_view text);

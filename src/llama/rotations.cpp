@@ -42,6 +42,13 @@ ggml_tensor* copy_for(const ggml_tensor& node, InjectedTable& table) {
   return table.copies.emplace(type, std::move(copy)).first->second.tensor;
 }
 
+void set_table(ggml_tensor& node, ggml_tensor* factors, float magnitude) {
+  node.src[2] = factors;
+  nodes::set_float_param(node, nodes::kRopeScale, 1);
+  nodes::set_float_param(node, nodes::kRopeExtrapolation, 0);
+  nodes::set_float_param(node, nodes::kRopeMagnitude, magnitude);
+}
+
 }  // namespace
 
 bool Rotations::on_node(ggml_tensor* node, bool ask, void* user_data) {
@@ -150,13 +157,6 @@ void Rotations::change(ggml_tensor& node, InjectedTable& table) {
                         nodes::float_param(node, nodes::kRopeExtrapolation),
                         nodes::float_param(node, nodes::kRopeMagnitude)});
   set_table(node, factors, table.magnitude);
-}
-
-void Rotations::set_table(ggml_tensor& node, ggml_tensor* factors, float magnitude) {
-  node.src[2] = factors;
-  nodes::set_float_param(node, nodes::kRopeScale, 1);
-  nodes::set_float_param(node, nodes::kRopeExtrapolation, 0);
-  nodes::set_float_param(node, nodes::kRopeMagnitude, magnitude);
 }
 
 // llama.cpp writes keys to cells of "cache_k_l3"; which cells, it keeps in a tensor that all layers of a cache share.

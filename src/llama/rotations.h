@@ -127,7 +127,6 @@ class Rotations {
   void check_turned();
   void store(const ggml_tensor& node);
   void change(ggml_tensor& node, InjectedTable& table);
-  void set_table(ggml_tensor& node, ggml_tensor* factors, float magnitude);
   void write_positions(ggml_tensor& tensor);
   void fail(ErrorCode code, std::string message);
 

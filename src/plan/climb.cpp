@@ -16,7 +16,7 @@ namespace mrrope {
 namespace {
 
 constexpr std::string_view kName = "climb";
-constexpr std::string_view kRatio = "ratio=";
+constexpr std::string_view kRatio = ":ratio=";
 
 Result<double> ratio_of(std::string_view text) {
   const Result<double> ratio = parse_number(text);
@@ -37,14 +37,16 @@ Result<Climb> parse_climb(std::string_view text) {
                  ""};
   }
   Climb climb;
-  std::string_view rest = text.substr(std::min(kName.size() + 1, text.size()));
-  if (rest.starts_with(kRatio)) {
-    const std::size_t end = std::min(rest.find(':'), rest.size());
-    const Result<double> ratio = ratio_of(rest.substr(kRatio.size(), end - kRatio.size()));
+  std::string rest(text.substr(kName.size()));  // ":ratio=2:yarn:beta_fast=16", the ratio at any place
+  if (const std::size_t at = rest.find(kRatio); at != std::string::npos) {
+    const std::size_t from = at + kRatio.size();
+    const std::size_t end = std::min(rest.find_first_of(":+", from), rest.size());
+    const Result<double> ratio = ratio_of(std::string_view(rest).substr(from, end - from));
     if (!ratio) return ratio.error();
     climb.ratio = *ratio;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    rest.erase(at, end - at);
   }
+  rest.erase(0, 1);
   if (!rest.empty()) {
     Result<Method> method = parse_method(rest);
     if (!method) return method.error();
@@ -62,7 +64,7 @@ Result<Climb> parse_climb(std::string_view text) {
 
 std::string spell(const Climb& climb) {
   std::string text(kName);
-  if (climb.ratio != Climb{}.ratio) text += fmt::format(":{}{}", kRatio, format_number(climb.ratio));
+  if (climb.ratio != Climb{}.ratio) text += fmt::format("{}{}", kRatio, format_number(climb.ratio));
   return text + ":" + spell(climb.method);
 }
 
@@ -80,7 +82,7 @@ Result<Ladder> climbing_ladder(const RopeSpec& spec, std::int64_t context_target
                  "climb.ratio"};
   }
   std::vector<std::int64_t> lengths;
-  for (double step = 0; step < steps; ++step) {
+  for (int step = 0; step < static_cast<int>(steps); ++step) {
     const std::int64_t length = std::llround(trained * std::exp(log_factor * step / steps));
     if (lengths.empty() || length > lengths.back()) lengths.push_back(length);
   }

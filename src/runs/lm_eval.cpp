@@ -356,7 +356,7 @@ Result<std::vector<std::string>> export_lm_eval(const std::string& run, const st
   std::set<std::string> folders;
   for (const PlanResults& plan : survey->plans) {
     const std::string name = unused_name(model_name(*info, plan), folders);
-    const std::string place = folder + "/" + name;
+    const std::string place = fmt::format("{}/{}", folder, name);
     if (const auto ok = base::check_no_links(folder, name); !ok) return ok.error();
     std::error_code status;
     std::filesystem::create_directories(base::to_path(place), status);

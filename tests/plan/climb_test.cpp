@@ -19,6 +19,9 @@ TEST(ClimbSpelling, IsReadBackAsItWasWritten) {
     EXPECT_EQ(spell(*climb), text);
   }
   EXPECT_EQ(spell(*parse_climb("climb")), spell(Climb{}));
+  EXPECT_EQ(*parse_climb("climb:yarn:ratio=1.41:beta_fast=16+cope"),
+            *parse_climb("climb:ratio=1.41:yarn:beta_fast=16+cope"));
+  EXPECT_EQ(*parse_climb("climb:yarn:ratio=1.41+cope"), *parse_climb("climb:ratio=1.41:yarn+cope"));
   EXPECT_EQ(parse_climb("climb:ratio=1.5")->method, Climb{}.method);
   EXPECT_EQ(parse_climb("climb:ratio=1.5")->ratio, 1.5);
 }
