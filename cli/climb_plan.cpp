@@ -40,6 +40,10 @@ int print_climb(const ModelOptions& options, const Model& model, const std::stri
   }
   print_fact("rule", spell(*climb));
   print_fact("target", fmt::format("{} tokens, trained for {}", model.context_target, model.spec.context_trained));
+  if (ladder->rungs.size() == 1) {
+    print_fact("why", "The model reaches this length as it is: nothing climbs, and no plan is needed.");
+    return 0;
+  }
   print_fact(
       "why",
       "A text starts under the table of training and takes the next one when it outgrows a rung: the cached keys "

@@ -57,6 +57,7 @@ class LadderPatch(Patch):
             self._names = list(inspect.signature(self._holder.forward).parameters)
             if len(ladder.rungs) > 1:
                 self._layout = self._find_layout()
+            self._leave()  # what a rung marks lies over our marks, and goes before them
             for _, module in rotary_modules(model):
                 self._set(module, "_mrrope_patch", self)
             self._set(model, "_mrrope_patch", self)
@@ -124,11 +125,16 @@ class LadderPatch(Patch):
         return next((place for place, rung in enumerate(rungs) if tokens <= rung.length), len(rungs) - 1)
 
     def _find_layout(self) -> _Layout | None:
-        """The layout in which the turn of the first layer's keys from the first to the last rung is exact."""
+        """The layout in which the turn of the first layer's keys from the first rung to the one that differs most is exact."""
         import torch
 
-        plans = self.ladder.rungs[0].plan, self.ladder.rungs[-1].plan
-        fastest = max(float(abs(b.inv_freq - a.inv_freq).max()) for a, b in zip(plans[0].groups, plans[1].groups) if b.extended)
+        plans = [rung.plan for rung in self.ladder.rungs]
+
+        def turns(plan: _core.Plan) -> float:
+            return max(float(abs(b.inv_freq - a.inv_freq).max()) for a, b in zip(plans[0].groups, plan.groups) if b.extended)
+
+        far = max(range(len(plans)), key=lambda place: turns(plans[place]))
+        fastest = turns(plans[far])
         if fastest == 0:
             return None
         step = max(1, round(1 / fastest))  # where the pair that turns most turns by about a radian, or less
@@ -140,16 +146,17 @@ class LadderPatch(Patch):
             self._climb(place)
             with torch.no_grad():
                 cache = self._holder(input_ids=tokens, position_ids=positions, use_cache=True).past_key_values
+            if self._put is None:  # not the plan's: model.to(torch.float16) rounds the table that a model was trained with
+                self._own = own_tables(self._model, self.plan)
             group, layer = next(self._turning(cache))
             return group, layer.keys.double().cpu()
 
         modes = [(part, part.training) for part in self._holder.modules()]
         self._holder.eval()
+        as_it_is = [place for place, plan in enumerate(plans) if _as_it_is(plan)][:1]
         try:
-            group, first = keys_under(0)
-            # Not the plan's: model.to(torch.float16) rounds the table that a model was trained with
-            self._own = own_tables(self._model, self.plan)
-            _, last = keys_under(len(self.ladder.rungs) - 1)
+            keys = {place: keys_under(place) for place in dict.fromkeys([*as_it_is, 0, far])}
+            (group, first), (_, last) = keys[0], keys[far]
         except (AttributeError, RuntimeError, StopIteration, TypeError) as problem:
             raise _unknown(self._model, f"its cache has no keys that could be turned ({problem})") from problem
         finally:
@@ -159,7 +166,7 @@ class LadderPatch(Patch):
         if first.shape[-1] < 2 * len(self.plan.groups[group].inv_freq):
             raise _unknown(self._model, f"its cache has {first.shape[-1]} numbers where a key was expected")
         layouts = [_Layout(halves, end) for halves in (True, False) for end in ((False, True) if self._partial(first) else (False,))]
-        errors = {layout: layout.error(first, last, positions.cpu(), *self._turn(*plans, group)) for layout in layouts}
+        errors = {layout: layout.error(first, last, positions.cpu(), *self._turn(plans[0], plans[far], group)) for layout in layouts}
         best, other = sorted(errors, key=lambda layout: errors[layout])[:2]
         # Cosines, products and sums of two rotations are rounded in the type of the model; the float32 angle of the last
         # position is a product of at most 4 * step radians

@@ -364,6 +364,22 @@ def test_patching_leaves_modules_in_the_mode_they_were_in():
         assert [part.training for part in model.modules()] == modes
 
 
+@pytest.mark.parametrize("rungs", [("none", "mrrope-pro", "none"), ("yarn", "none", "mrrope-pro")])
+def test_rungs_may_come_in_any_order(rungs):
+    model = one_layer("llama")
+    plans = {length: mrrope.plan(model.config, 4 * TRAINED, method) for length, method in zip(LENGTHS, rungs)}
+    document = json.loads(ladder_of(model).to_json())
+    for rung, plan in zip(document["rungs"], plans.values()):
+        rung["plan"] = json.loads(plan.to_json())
+    ladder = mrrope.Ladder.from_json(json.dumps(document))
+    text = prompt_of(300)
+    with mrrope.patch(model, ladder):
+        climbed = in_pieces(model, text, 32)
+    for place, (first, last) in enumerate([(0, 128), (128, 256), (256, 300)]):
+        anew = alone(model, ladder.rungs[place], lambda m: in_pieces(m, text, 32))
+        assert (climbed[:, first:last] - anew[:, first:last]).abs().max() <= 300 * 3 / 2**24, place
+
+
 @pytest.mark.parametrize("method", ["linear", "ntk", "yarn", "mrrope-pro", "mrrope-uni"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_every_method_and_dtype_can_climb(method, dtype):

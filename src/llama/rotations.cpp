@@ -191,6 +191,9 @@ void Rotations::follow(const ggml_tensor& set_rows) {
   Cells& cache = cells_[place.cache];
   cache.layer = place.layer;
   for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (cells[i] < 0 || cells[i] >= ggml_nrows(place.cache)) {  // as a server says
+      return fail(ErrorCode::malformed, fmt::format("{} has no cell {}", place.cache->name, cells[i]));
+    }
     const auto cell = static_cast<std::size_t>(cells[i]);
     if (cell >= cache.positions.size()) cache.positions.resize(cell + 1);
     cache.positions[cell] = positions_[i];

@@ -84,6 +84,15 @@ class FixedInterface(unittest.TestCase):
 
 
 class PlanFiles(unittest.TestCase):
+    def test_a_rule_to_climb_is_a_ladder_from_the_trained_length_to_the_target(self):
+        ladder = json.loads(run("plan", *LLAMA2, "--method", "climb:yarn:ratio=4", "--json"))
+        self.assertEqual(ladder["schema"], "mrrope.ladder/1")
+        self.assertEqual([rung["length"] for rung in ladder["rungs"]], [4096, 16384, 65536])
+        self.assertEqual([rung["plan"]["method"]["name"] for rung in ladder["rungs"]], ["none", "yarn", "yarn"])
+        within = ["--spec", "dim=128,base=10000,ctx=4096", "-c", "2k", "--method", "climb"]
+        self.assertEqual(len(json.loads(run("plan", *within, "--json"))["rungs"]), 1)
+        self.assertNotIn("next", run("plan", *within))
+
     def test_a_plan_file_is_read_back_byte_for_byte(self):
         for method in ("mrrope-pro", "yarn:truncate=false", "dynamic-ntk", "mrrope-uni+cope", "none"):
             text = run("plan", *LLAMA2, "--method", method, "--json")
